@@ -1,0 +1,5 @@
+# LOOKBACK_SANITIZE (for example "address,undefined") reaches every target, tests and gtest included.
+if(LOOKBACK_SANITIZE)
+  add_compile_options(-fsanitize=${LOOKBACK_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${LOOKBACK_SANITIZE})
+endif()

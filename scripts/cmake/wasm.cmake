@@ -1,0 +1,28 @@
+# Everything that is special about Emscripten builds, in one place.
+if(EMSCRIPTEN)
+  add_compile_options(-msimd128)
+  if(LOOKBACK_RELAXED_SIMD)
+    add_compile_options(-mrelaxed-simd)
+  endif()
+  if(LOOKBACK_THREADS)
+    add_compile_options(-pthread)
+    add_link_options(-pthread)
+  endif()
+endif()
+
+# lookback_wasm_test: a test program for Node. Tests read files, so they get Node's file system; growth stays on
+# except with threads, where a growable shared memory would slow every access from JavaScript.
+function(lookback_wasm_test target)
+  if(NOT EMSCRIPTEN)
+    return()
+  endif()
+  target_link_options(${target} PRIVATE -sNODERAWFS=1 -sEXIT_RUNTIME=1 -sSTACK_SIZE=1MB -sABORTING_MALLOC=0)
+  if(LOOKBACK_THREADS)
+    target_link_options(${target} PRIVATE -sINITIAL_MEMORY=1GB -sPTHREAD_POOL_SIZE=4)
+  else()
+    target_link_options(${target} PRIVATE -sALLOW_MEMORY_GROWTH=1 -sMAXIMUM_MEMORY=2GB)
+  endif()
+  if(CMAKE_BUILD_TYPE STREQUAL "Debug")
+    target_link_options(${target} PRIVATE -sASSERTIONS=2 -sSTACK_OVERFLOW_CHECK=2)
+  endif()
+endfunction()
