@@ -1,0 +1,1 @@
+#include "lookback/result.h"
