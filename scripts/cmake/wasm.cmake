@@ -3,6 +3,13 @@ if(EMSCRIPTEN)
   add_compile_options(-msimd128)
   if(LOOKBACK_RELAXED_SIMD)
     add_compile_options(-mrelaxed-simd)
+    # Node 20 runs relaxed SIMD only when told to; later ones do it anyway and may not know the flag.
+    set(relaxed_flag --experimental-wasm-relaxed-simd)
+    execute_process(COMMAND ${CMAKE_CROSSCOMPILING_EMULATOR} ${relaxed_flag} --version OUTPUT_QUIET ERROR_QUIET
+                    RESULT_VARIABLE relaxed_flag_unknown)
+    if(NOT relaxed_flag_unknown)
+      list(APPEND CMAKE_CROSSCOMPILING_EMULATOR ${relaxed_flag})
+    endif()
   endif()
   if(LOOKBACK_THREADS)
     add_compile_options(-pthread)
