@@ -26,22 +26,6 @@ for (const name of await readdir(engine)) {
 }
 const dependencies = Object.fromEntries(Object.entries(repository.dependencies).filter(([name]) => imported.has(name)));
 
-const manifest = {
-  name: 'lookback',
-  version: '0.1.0',
-  description: repository.description,
-  license: repository.license,
-  type: 'module',
-  engines: { node: '>=20' },
-  main: './index.js',
-  types: './index.d.ts',
-  exports: {
-    '.': { types: './index.d.ts', default: './index.js' },
-    './worker': './worker.js',
-    './wasm/*': './wasm/*',
-    './package.json': './package.json',
-  },
-  sideEffects: false,
-  dependencies,
-};
+// web/engine/package.json says what the package offers; versions of dependencies stand in the repository's own file only.
+const manifest = { ...JSON.parse(await readFile(join(engine, 'package.json'), 'utf8')), sideEffects: false, dependencies };
 await writeFile(join(folder, 'package.json'), JSON.stringify(manifest, null, 2) + '\n');

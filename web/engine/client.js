@@ -34,7 +34,10 @@ export class Client {
   async hello() {
     const { version } = await this.request(VERBS.hello, { version: PROTOCOL_VERSION });
     if (version !== PROTOCOL_VERSION) {
-      throw new LookbackError('protocol_mismatch', `the worker speaks protocol ${version}, this page ${PROTOCOL_VERSION}; reload the page`);
+      throw new LookbackError(
+        'protocol_mismatch',
+        `the worker speaks protocol ${version}, this page ${PROTOCOL_VERSION}; reload the page`,
+      );
     }
   }
 
@@ -77,7 +80,12 @@ export class Client {
         this.#port.post({ id, verb, args }, transfer);
       } catch (error) {
         this.#forget(id);
-        reject(new LookbackError('bad_argument', `${verb}: an argument cannot be sent to the worker (${/** @type {Error} */ (error).message})`));
+        reject(
+          new LookbackError(
+            'bad_argument',
+            `${verb}: an argument cannot be sent to the worker (${/** @type {Error} */ (error).message})`,
+          ),
+        );
       }
     });
   }

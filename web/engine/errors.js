@@ -34,7 +34,11 @@ export function throwIfAborted(signal) {
  */
 export function errorToMessage(error) {
   if (error instanceof LookbackError) {
-    return { code: error.code, message: error.message, ...(error.offset === undefined ? {} : { offset: error.offset }) };
+    return {
+      code: error.code,
+      message: error.message,
+      ...(error.offset === undefined ? {} : { offset: error.offset }),
+    };
   }
   if (/** @type {any} */ (error)?.name === 'AbortError') return errorToMessage(cancelled());
   return { code: 'internal', message: error instanceof Error ? `${error.name}: ${error.message}` : String(error) };

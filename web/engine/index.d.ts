@@ -190,7 +190,11 @@ export declare class Pass {
   /** The k most probable next tokens at `position` (default: the last). */
   top(k: number, position?: number): Promise<TopToken[]>;
   /** Three arrays [query + 1]: q·k, q·k / sqrt(headDim), and the share after softmax. */
-  row(layer: number, head: number, query: number): Promise<{ qk: Float32Array; scaled: Float32Array; share: Float32Array }>;
+  row(
+    layer: number,
+    head: number,
+    query: number,
+  ): Promise<{ qk: Float32Array; scaled: Float32Array; share: Float32Array }>;
   /** [layers, heads, query + 1] shares: everything that `query` looks at. */
   look(query: number): Promise<Float32Array>;
   /** [layers, heads, length] the share that each position gives to `key`; 0 before it. */
@@ -227,7 +231,10 @@ export declare class Model {
   detokenize(ids: ArrayLike<number>, options?: { skipSpecial?: boolean }): Promise<string>;
   forward(textOrIds: string | ArrayLike<number>, options?: ForwardOptions): Promise<Pass>;
   /** Tokens one by one; the next one is computed when it is asked for. The generator's return value says why it ended. */
-  generate(textOrIds: string | ArrayLike<number>, options?: GenerateOptions): AsyncGenerator<GeneratedToken, FinishReason, void>;
+  generate(
+    textOrIds: string | ArrayLike<number>,
+    options?: GenerateOptions,
+  ): AsyncGenerator<GeneratedToken, FinishReason, void>;
   /** The model's own chat template over the messages, opened for the assistant's answer, as ids. */
   chat(messages: ChatMessage[]): Promise<number[]>;
   /** Frees the model and all its passes. Twice is fine; any call after it is rejected with `disposed`. */
@@ -260,7 +267,11 @@ export interface StoredWeights {
 }
 
 /** The weights this origin keeps, and what the browser says about its room. */
-export declare function storedWeights(): Promise<{ files: StoredWeights[]; usage: number | null; quota: number | null }>;
+export declare function storedWeights(): Promise<{
+  files: StoredWeights[];
+  usage: number | null;
+  quota: number | null;
+}>;
 /** Deletes stored weights: of one address, or all. Resolves to the number of files deleted. */
 export declare function deleteStoredWeights(address?: string): Promise<number>;
 

@@ -46,10 +46,12 @@ async function openLoaded(source, { signal, onProgress, worker, ...options }) {
     const end = () => client.close(new LookbackError('disposed', 'the load was given up'));
     if (signal?.aborted && loading) {
       const timer = setTimeout(end, LOAD_CANCEL_GRACE_MS);
-      loading.catch(() => {}).finally(() => {
-        clearTimeout(timer);
-        end();
-      });
+      loading
+        .catch(() => {})
+        .finally(() => {
+          clearTimeout(timer);
+          end();
+        });
     } else {
       end();
     }
@@ -243,15 +245,13 @@ export class Model {
       const death = /** @type {LookbackError} */ (this.#client.death);
       if (!this.#proven) throw death;
       this.#proven = false;
-      this.#reload = openLoaded(this.#source, { ...this.#options, signal: undefined }).then(
-        ({ client, info }) => {
-          if (this.#disposed) return client.close(new LookbackError('disposed', 'the model was disposed'));
-          leakGuard.unregister(this);
-          leakGuard.register(this, () => client.close(new LookbackError('disposed', 'the model was collected')), this);
-          this.#client = client;
-          this.#info = info;
-        },
-      );
+      this.#reload = openLoaded(this.#source, { ...this.#options, signal: undefined }).then(({ client, info }) => {
+        if (this.#disposed) return client.close(new LookbackError('disposed', 'the model was disposed'));
+        leakGuard.unregister(this);
+        leakGuard.register(this, () => client.close(new LookbackError('disposed', 'the model was collected')), this);
+        this.#client = client;
+        this.#info = info;
+      });
       this.#reload.catch(() => {}).finally(() => (this.#reload = null));
     }
     return this.#reload;
@@ -262,7 +262,8 @@ export class Model {
  * @param {string | ArrayLike<number>} textOrIds
  * @returns {{text: string} | {ids: number[]}}
  */
-const prompt = (textOrIds) => (typeof textOrIds === 'string' ? { text: textOrIds } : { ids: Array.from(textOrIds ?? []) });
+const prompt = (textOrIds) =>
+  typeof textOrIds === 'string' ? { text: textOrIds } : { ids: Array.from(textOrIds ?? []) };
 
 export class Pass {
   #client;
@@ -455,6 +456,7 @@ export class Pass {
  * @param {LookbackError} death
  */
 function lost(verb, death) {
-  const why = death.code === 'disposed' ? 'its model was disposed' : 'it was lost when the engine stopped; run forward again';
+  const why =
+    death.code === 'disposed' ? 'its model was disposed' : 'it was lost when the engine stopped; run forward again';
   return new LookbackError('disposed', `${verb}: the pass is gone: ${why}`);
 }
