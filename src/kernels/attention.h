@@ -38,7 +38,7 @@ struct AttentionArgs {
 };
 
 /// attention: out[i, h] = Σ_{j ≤ i} softmax_j(q[i, h] · k[j, h/g] / sqrt(head_dim)) · v[j, h/g],   g = n_head /
-/// n_kv_head Shape:  as in AttentionArgs      Alias: out may be q Errors: none; shapes are CHECKed    Cost: 4 · n_head
+/// n_kv_head Shape:  as in AttentionArgs      Alias: out must not overlap q Errors: none; shapes are CHECKed    Cost: 4 · n_head
 /// · head_dim operations a (query, key) pair, one exp a pair and head Source: Vaswani et al. 2017; grouped queries:
 /// Ainslie et al. 2023; sums over chunks of keys: Milakov & Gimelshein 2018. The result does not depend on the number
 /// of threads.
@@ -56,7 +56,7 @@ struct AttentionRowArgs {
 
 /// attention_row: one query row of one head, as the pass saw it
 /// qk[j] = q · k[j];  scaled[j] = qk[j] / sqrt(head_dim), −inf where cut;  share = softmax(scaled)
-/// Shape:  qk, scaled, share [n_keys] each, or empty when not wanted (share needs scaled's room: pass both)
+/// Shape:  qk, scaled, share [n_keys]; qk and share may be empty when not wanted     Alias: share may be scaled
 /// Errors: none     Cost: 2 · head_dim · n_keys operations. Shares agree with attention's within 1e-6.
 void attention_row(const AttentionRowArgs& args, std::span<float> qk, std::span<float> scaled, std::span<float> share);
 

@@ -20,6 +20,14 @@ enum class Precision { kExact, kFast };
 /// Tokens that one call of matmul or attention takes at most; longer prompts go in blocks.
 inline constexpr std::uint32_t kMaxTokens = 128;
 
+/// The widest head that attention takes.
+inline constexpr std::uint32_t kMaxHeadDim = 256;
+
+// Sizes that the kernels' scratch depends on.
+inline constexpr std::uint32_t kActivationUnitBytes = 160;  ///< 32 activations in the largest prepared form
+inline constexpr std::uint32_t kThreadScratchBytes = 48 * 1024;
+inline constexpr std::uint32_t kMaxPartialQueries = 2;  ///< blocks up to this long split attention by pages
+
 /// Scratch of matmul and attention, allocated once for one shape of model and one pool.
 class Workspace {
  public:
@@ -28,25 +36,30 @@ class Workspace {
     std::uint32_t n_head = 0;
     std::uint32_t n_kv_head = 0;
     std::uint32_t head_dim = 0;
-    std::uint32_t max_positions = 0;  ///< longest context attention will see
+    std::uint32_t max_positions = 0;  ///< the longest context that attention will see
   };
 
   Workspace() = default;
   /// Errors: out_of_memory.
   static Result<Workspace> create(const Limits& limits, int n_threads);
 
+  const Limits& limits() const { return limits_; }
+
   // For the kernels.
-  std::byte* activations() { return activations_.data(); }
-  std::size_t activations_bytes() const { return activations_.size_bytes(); }
-  std::byte* thread_scratch(int thread);
-  std::size_t thread_scratch_bytes() const { return thread_bytes_; }
-  std::span<float> attention_scratch() { return attention_.as<float>(); }
+  /// Two forms of one block of activations, each kMaxTokens · units · kActivationUnitBytes.
+  std::byte* activations(int form) {
+    return activations_.data() + static_cast<std::size_t>(form) * (activations_.size_bytes() / 2);
+  }
+  std::byte* thread_scratch(int thread);                         ///< kThreadScratchBytes of its own for each thread
+  float* transposed_keys() { return keys_.as<float>().data(); }  ///< [page, n_kv_head, head_dim · kPagePositions]
+  float* partials() { return partials_.as<float>().data(); }     ///< [page, kMaxPartialQueries, n_head, head_dim + 2]
 
  private:
+  Limits limits_;
   base::AlignedBuffer activations_;
   base::AlignedBuffer threads_;
-  base::AlignedBuffer attention_;
-  std::size_t thread_bytes_ = 0;
+  base::AlignedBuffer keys_;
+  base::AlignedBuffer partials_;
   int n_threads_ = 0;
 };
 

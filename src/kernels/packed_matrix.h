@@ -64,7 +64,9 @@ class PackedMatrix {
  private:
   Result<void> allocate(Layout layout);
   Result<void> widen_to_f32();
-  void pack_row(const std::byte* file_row, std::uint32_t row);
+  Result<void> append_row(const std::byte* file_row);
+  bool pack_blocks(const std::byte* file_row, std::uint32_t row);  // false: NaN or infinity
+  bool pack_floats(const std::byte* file_row, std::uint32_t row);
 
   std::string name_;
   quant::DType dtype_ = quant::DType::kF32;
