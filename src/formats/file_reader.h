@@ -33,6 +33,7 @@ class FormatReader {
   virtual const std::vector<TensorInfo>& tensors() const = 0;
   virtual const Metadata& metadata() const = 0;
   virtual std::vector<std::string> external_files() const { return {}; }
+  virtual std::vector<TensorInfo> external_tensors(std::string_view) const { return {}; }
 };
 
 /// Reads one weights file fed in pieces of any size. Keeps the header and no tensor data; every count, length and
@@ -65,7 +66,10 @@ class FileReader {
 
  private:
   FileReader(std::string name, std::optional<std::uint64_t> n_bytes, TensorSink* sink);
-  Result<void> recognise();
+  enum class Ended { kNo, kYes };
+  Result<void> choose_reader(Ended ended);
+  Result<void> feed_unless_failed(std::span<const std::byte> bytes);
+  Result<void> finish_unless_failed();
 
   std::string name_;
   std::optional<std::uint64_t> n_bytes_;

@@ -1,0 +1,358 @@
+#include "formats/onnx.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "formats/limits.h"
+#include "formats/refusal.h"
+
+namespace lookback::formats {
+namespace {
+
+// Field numbers of onnx.proto.
+constexpr std::uint32_t kModelGraph = 7;
+constexpr std::uint32_t kGraphNode = 1, kGraphInitializer = 5, kGraphSparseInitializer = 15;
+constexpr std::uint32_t kNodeInput = 1, kNodeName = 3, kNodeOpType = 4;
+constexpr std::uint32_t kTensorDims = 1, kTensorDataType = 2, kTensorFloatData = 4, kTensorName = 8, kTensorRawData = 9,
+                        kTensorExternalData = 13, kTensorDataLocation = 14;
+constexpr std::uint32_t kEntryKey = 1, kEntryValue = 2;
+
+constexpr std::uint64_t kDataLocationExternal = 1;  // TensorProto.DataLocation.EXTERNAL
+
+/// TensorProto.DataType, for messages; the index is the number.
+constexpr std::string_view kDataTypeNames[] = {
+    "UNDEFINED", "FLOAT",        "UINT8",          "INT8",       "UINT16",         "INT16",  "INT32",     "INT64",
+    "STRING",    "BOOL",         "FLOAT16",        "DOUBLE",     "UINT32",         "UINT64", "COMPLEX64", "COMPLEX128",
+    "BFLOAT16",  "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "UINT4",  "INT4",      "FLOAT4E2M1"};
+
+std::optional<quant::DType> dtype_of(std::uint64_t data_type) {
+  switch (data_type) {
+    case 1:
+      return quant::DType::kF32;
+    case 10:
+      return quant::DType::kF16;
+    case 16:
+      return quant::DType::kBF16;
+    default:
+      return std::nullopt;
+  }
+}
+
+/// 16- to 64-bit integers, strings, booleans, doubles: shapes, axes and the like. 8 bits and fewer are quantised weights.
+bool is_constant_type(std::uint64_t data_type) {
+  return (data_type >= 4 && data_type <= 9) || (data_type >= 11 && data_type <= 13);
+}
+
+/// A file beside the model or below it, by a relative name.
+bool is_safe_location(std::string_view location) {
+  if (location.empty() || location.front() == '/' || location.find_first_of(":\\") != std::string_view::npos)
+    return false;
+  for (std::size_t at = 0; at <= location.size();) {
+    const std::size_t slash = std::min(location.find('/', at), location.size());
+    if (location.substr(at, slash - at) == "..") return false;
+    at = slash + 1;
+  }
+  return true;
+}
+
+std::optional<std::uint64_t> decimal(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return problem == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace
+
+OnnxReader::OnnxReader(std::string file, std::optional<std::uint64_t> n_bytes, TensorSink* sink)
+    : file_(std::move(file)), sink_(sink), stream_(file_, n_bytes, this) {}
+
+Result<void> OnnxReader::finish() {
+  LOOKBACK_TRY(stream_.finish());
+  if (!graph_seen_) return refuse(ErrorCode::kBadHeader, file_, "the model holds no graph", stream_.offset());
+  graph_ = {};
+  names_.clear();
+  finished_ = true;
+  return sink_->on_directory(tensors_);
+}
+
+Error OnnxReader::bad_tensor(ErrorCode code, const std::string& what) const {
+  return refuse(code, file_, "initializer " + in_quotes(initializer_.name) + ": " + what, initializer_.offset);
+}
+
+Result<void> OnnxReader::on_varint(ProtobufField field, std::uint64_t value) {
+  if (field.message != kTensor) return {};
+  if (field.number == kTensorDims) return add_dim(value);
+  if (field.number == kTensorDataType) initializer_.data_type = value;
+  if (field.number == kTensorDataLocation) initializer_.external = value == kDataLocationExternal;
+  if (initializer_.streamed && field.number == kTensorDataType) {
+    return bad_tensor(ErrorCode::kBadHeader, "its type stands after its raw_data");
+  }
+  return {};
+}
+
+Result<void> OnnxReader::add_dim(std::uint64_t dim) {
+  if (initializer_.streamed) return bad_tensor(ErrorCode::kBadHeader, "its dims stand after its raw_data");
+  if (dim > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+    return bad_tensor(ErrorCode::kBadHeader,
+                      "dimension " + std::to_string(static_cast<std::int64_t>(dim)) + ", expected at least 0");
+  }
+  if (initializer_.dims.size() == kMaxDims) {
+    return bad_tensor(ErrorCode::kBadHeader, "more than " + std::to_string(kMaxDims) + " dimensions");
+  }
+  initializer_.dims.push_back(dim);
+  return {};
+}
+
+Result<LengthUse> OnnxReader::on_length(ProtobufField field, std::uint64_t n_bytes, std::uint64_t offset) {
+  const auto text = [&](std::uint64_t longest) -> Result<LengthUse> {
+    if (n_bytes <= longest) return LengthUse{LengthUse::Way::kText};
+    return refuse(ErrorCode::kBadHeader, file_,
+                  "a name of " + std::to_string(n_bytes) + " bytes, expected at most " + std::to_string(longest),
+                  offset);
+  };
+  switch (field.message) {
+    case kModel:
+      if (field.number != kModelGraph) return LengthUse{};
+      if (graph_seen_) return refuse(ErrorCode::kBadHeader, file_, "the model's graph stands twice", offset);
+      graph_seen_ = true;
+      LOOKBACK_TRY(sink_->on_metadata(metadata_));
+      return LengthUse{LengthUse::Way::kMessage, kGraph};
+    case kGraph:
+      return graph_length(field, offset);
+    case kNode:
+      if (field.number == kNodeInput || field.number == kNodeName || field.number == kNodeOpType)
+        return text(kMaxNameBytes);
+      return LengthUse{};
+    case kTensor:
+      if (field.number == kTensorName) return text(kMaxNameBytes);
+      return tensor_length(field, n_bytes, offset);
+    default:
+      return field.number == kEntryKey || field.number == kEntryValue ? text(kMaxNameBytes) : LengthUse{};
+  }
+}
+
+Result<LengthUse> OnnxReader::graph_length(ProtobufField field, std::uint64_t offset) {
+  switch (field.number) {
+    case kGraphNode:
+      if (!names_.empty()) {
+        return refuse(ErrorCode::kBadHeader, file_, "a node stands after an initializer; such an order is not read",
+                      offset);
+      }
+      if (graph_.n_nodes() == kMaxEntries) {
+        return refuse(ErrorCode::kBadHeader, file_, "more than " + std::to_string(kMaxEntries) + " nodes", offset);
+      }
+      return LengthUse{LengthUse::Way::kMessage, kNode};
+    case kGraphInitializer:
+      if (names_.size() == kMaxEntries) {
+        return refuse(ErrorCode::kBadHeader, file_, "more than " + std::to_string(kMaxEntries) + " initializers",
+                      offset);
+      }
+      initializer_ = {};
+      initializer_.offset = offset;
+      return LengthUse{LengthUse::Way::kMessage, kTensor};
+    case kGraphSparseInitializer:
+      return refuse(ErrorCode::kUnsupportedDtype, file_, "sparse initializers are not read", offset);
+    default:
+      return LengthUse{};
+  }
+}
+
+Result<LengthUse> OnnxReader::tensor_length(ProtobufField field, std::uint64_t n_bytes, std::uint64_t offset) {
+  switch (field.number) {
+    case kTensorDims:  // packed, as proto3 writers put them
+      if (n_bytes > 10 * kMaxDims)
+        return bad_tensor(ErrorCode::kBadHeader, "more than " + std::to_string(kMaxDims) + " dimensions");
+      return LengthUse{LengthUse::Way::kText};
+    case kTensorFloatData:
+      return float_data(n_bytes, offset);
+    case kTensorRawData:
+      return raw_data(n_bytes, offset);
+    case kTensorExternalData:
+      entry_key_.clear();
+      entry_value_.clear();
+      return LengthUse{LengthUse::Way::kMessage, kExternalEntry};
+    default:
+      return LengthUse{};
+  }
+}
+
+/// Weights stream to the sink at once. An empty raw_data says nothing: external data may follow.
+Result<LengthUse> OnnxReader::raw_data(std::uint64_t n_bytes, std::uint64_t offset) {
+  if (n_bytes == 0) return LengthUse{};
+  if (initializer_.streamed) return bad_tensor(ErrorCode::kBadHeader, "raw_data stands twice");
+  if (initializer_.name.empty() || initializer_.data_type == 0) {
+    return bad_tensor(ErrorCode::kBadHeader, "raw_data stands before name and type; such an order is not read");
+  }
+  auto kind_here = kind();
+  if (!kind_here) return kind_here.error();
+  if (*kind_here == Kind::kConstant) return LengthUse{};
+  initializer_.data_offset = offset;
+  auto tensor = tensor_info();
+  if (!tensor) return tensor.error();
+  if (tensor->n_bytes != n_bytes) {
+    return bad_tensor(ErrorCode::kBadHeader, "raw_data holds " + std::to_string(n_bytes) + " bytes, " +
+                                                 std::string(quant::dtype_name(tensor->dtype)) + " " +
+                                                 shape_text(tensor->shape) + " needs " +
+                                                 std::to_string(tensor->n_bytes));
+  }
+  initializer_.streamed = true;
+  LOOKBACK_TRY(sink_->begin_tensor(*tensor));
+  tensors_.push_back(std::move(*tensor));
+  return LengthUse{LengthUse::Way::kBulk};
+}
+
+/// float_data stands before the name, so it is kept until the initializer ends.
+Result<LengthUse> OnnxReader::float_data(std::uint64_t n_bytes, std::uint64_t offset) {
+  if (n_bytes > kMaxFloatDataBytes - initializer_.float_data.size()) {
+    return bad_tensor(ErrorCode::kBadHeader, "float_data of " + std::to_string(n_bytes) +
+                                                 " bytes, expected raw_data for more than " +
+                                                 std::to_string(kMaxFloatDataBytes));
+  }
+  if (initializer_.float_data.empty()) initializer_.data_offset = offset;
+  collecting_float_data_ = true;
+  return LengthUse{LengthUse::Way::kBulk};
+}
+
+Result<void> OnnxReader::on_bulk(std::span<const std::byte> bytes) {
+  if (!collecting_float_data_) return sink_->tensor_bytes(bytes);
+  initializer_.float_data.insert(initializer_.float_data.end(), bytes.begin(), bytes.end());
+  return {};
+}
+
+Result<void> OnnxReader::on_bulk_end() {
+  if (!collecting_float_data_) return sink_->end_tensor();
+  collecting_float_data_ = false;
+  return {};
+}
+
+Result<void> OnnxReader::on_text(ProtobufField field, std::string_view text) {
+  if (field.message == kNode) {
+    if (field.number == kNodeInput) graph_.add_input(text);
+    if (field.number == kNodeName) graph_.set_name(text);
+    if (field.number == kNodeOpType) graph_.set_op(text);
+  } else if (field.message == kExternalEntry) {
+    (field.number == kEntryKey ? entry_key_ : entry_value_) = text;
+  } else if (field.number == kTensorDims) {
+    base::ByteReader in(std::as_bytes(std::span(text)));
+    while (in.left() > 0) {
+      const std::optional<std::uint64_t> dim = read_varint(in);
+      if (!in.ok() || !dim) return bad_tensor(ErrorCode::kBadHeader, "packed dims end inside a number");
+      LOOKBACK_TRY(add_dim(*dim));
+    }
+  } else {  // a tensor's name
+    if (!initializer_.name.empty()) return bad_tensor(ErrorCode::kBadHeader, "its name stands twice");
+    initializer_.name = text;
+    if (!names_.emplace(text).second) return bad_tensor(ErrorCode::kDuplicateTensor, "stands twice");
+  }
+  return {};
+}
+
+Result<void> OnnxReader::on_message_end(int message) {
+  if (message == kNode) graph_.node_done();
+  if (message == kExternalEntry) initializer_.external_data[entry_key_] = entry_value_;
+  if (message == kTensor) return initializer_done();
+  return {};
+}
+
+Result<OnnxReader::Kind> OnnxReader::kind() const {
+  const std::uint64_t type = initializer_.data_type;
+  if (dtype_of(type)) return Kind::kWeight;
+  if (is_constant_type(type)) return Kind::kConstant;
+  const std::string name(type < std::size(kDataTypeNames) ? kDataTypeNames[type] : "unknown");
+  return bad_tensor(ErrorCode::kUnsupportedDtype,
+                    "data type " + std::to_string(type) + " (" + name + "), expected FLOAT, FLOAT16 or BFLOAT16");
+}
+
+/// Of a weight, by what is known of the initializer; offset is where its data begins.
+Result<TensorInfo> OnnxReader::tensor_info() const {
+  const quant::DType dtype = *dtype_of(initializer_.data_type);
+  auto n_bytes = tensor_bytes_needed(file_, initializer_.name, dtype, initializer_.dims, initializer_.offset);
+  if (!n_bytes) return n_bytes.error();
+  const OnnxNode* reader = graph_.first_reader(initializer_.name);
+  return TensorInfo{initializer_.name,
+                    reader != nullptr ? reader->name : "",
+                    reader != nullptr ? reader->op : "",
+                    dtype,
+                    initializer_.dims,
+                    *n_bytes,
+                    initializer_.data_offset};
+}
+
+Result<void> OnnxReader::initializer_done() {
+  if (initializer_.streamed) return {};
+  if (initializer_.name.empty()) return bad_tensor(ErrorCode::kBadHeader, "it has no name");
+  auto kind_here = kind();
+  if (!kind_here) return kind_here.error();
+  // Constants may be empty, floats too ("roi" of a Resize): they are no weights.
+  const bool empty = std::find(initializer_.dims.begin(), initializer_.dims.end(), 0U) != initializer_.dims.end();
+  if (*kind_here == Kind::kConstant || empty) return {};
+  auto tensor = tensor_info();
+  if (!tensor) return tensor.error();
+  if (initializer_.external) return add_external(std::move(*tensor));
+  const std::vector<std::byte>& data = initializer_.float_data;
+  if (tensor->dtype != quant::DType::kF32 || data.size() != tensor->n_bytes) {
+    return bad_tensor(ErrorCode::kBadHeader,
+                      "neither raw_data nor float_data holds the " + std::to_string(tensor->n_bytes) + " bytes of " +
+                          std::string(quant::dtype_name(tensor->dtype)) + " " + shape_text(tensor->shape));
+  }
+  LOOKBACK_TRY(sink_->begin_tensor(*tensor));
+  tensors_.push_back(std::move(*tensor));
+  LOOKBACK_TRY(sink_->tensor_bytes(data));
+  initializer_.float_data = {};
+  return sink_->end_tensor();
+}
+
+Result<void> OnnxReader::add_external(TensorInfo tensor) {
+  const auto value = [&](std::string_view key) {
+    const auto found = initializer_.external_data.find(key);
+    return found == initializer_.external_data.end() ? std::string() : found->second;
+  };
+  const std::string location = value("location");
+  if (!is_safe_location(location)) {
+    return bad_tensor(ErrorCode::kBadHeader,
+                      "external data's location " + in_quotes(location) + ", expected a relative file name");
+  }
+  const std::string offset = value("offset");
+  const std::string length = value("length");
+  const auto begin = offset.empty() ? std::optional<std::uint64_t>(0) : decimal(offset);
+  const auto n_bytes = length.empty() ? std::optional(tensor.n_bytes) : decimal(length);
+  if (!begin || !n_bytes || *n_bytes != tensor.n_bytes) {
+    return bad_tensor(ErrorCode::kBadHeader, "external data's offset " + in_quotes(offset) + ", length " +
+                                                 in_quotes(length) + ", expected numbers, and " +
+                                                 std::to_string(tensor.n_bytes) + " bytes");
+  }
+  tensor.offset = *begin;
+  tensors_.push_back(tensor);
+  external_.emplace_back(location, std::move(tensor));
+  return {};
+}
+
+std::vector<std::string> OnnxReader::external_files() const {
+  std::vector<std::string> files;
+  for (const auto& [file, tensor] : external_) {
+    if (std::find(files.begin(), files.end(), file) == files.end()) files.push_back(file);
+  }
+  return files;
+}
+
+std::vector<TensorInfo> OnnxReader::external_tensors(std::string_view file) const {
+  std::vector<TensorInfo> tensors;
+  for (const auto& [location, tensor] : external_) {
+    if (location == file) tensors.push_back(tensor);
+  }
+  return tensors;
+}
+
+OnnxExternalReader::OnnxExternalReader(std::string file, std::vector<TensorInfo> tensors, TensorSink* sink)
+    : tensors_(std::move(tensors)), stream_(std::move(file), sink) {
+  stream_.start(tensors_, 0);
+}
+
+Result<std::unique_ptr<FormatReader>> OnnxExternalReader::create(std::string file, std::optional<std::uint64_t> n_bytes,
+                                                                 std::vector<TensorInfo> tensors, TensorSink* sink) {
+  LOOKBACK_TRY(sort_and_check_layout(file, tensors, {0, n_bytes, std::numeric_limits<std::uint64_t>::max()}));
+  return std::unique_ptr<FormatReader>(new OnnxExternalReader(std::move(file), std::move(tensors), sink));
+}
+
+}  // namespace lookback::formats

@@ -1,0 +1,41 @@
+// OnnxGraph: which node reads a value first. All that is kept of an ONNX graph.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lookback::formats {
+
+struct OnnxNode {
+  std::string name;
+  std::string op;
+};
+
+/// Nodes are told piece by piece, as they stream in.
+class OnnxGraph {
+ public:
+  void set_name(std::string_view name) { node_.name = name; }
+  void set_op(std::string_view op) { node_.op = op; }
+  void add_input(std::string_view value) { readers_.try_emplace(std::string(value), nodes_.size()); }
+  void node_done() {
+    nodes_.push_back(std::move(node_));
+    node_ = {};
+  }
+
+  std::size_t n_nodes() const { return nodes_.size(); }
+  /// The first node with `value` among its inputs, or null.
+  const OnnxNode* first_reader(std::string_view value) const {
+    const auto found = readers_.find(value);
+    return found == readers_.end() ? nullptr : &nodes_[found->second];
+  }
+
+ private:
+  OnnxNode node_;  // the one being told
+  std::vector<OnnxNode> nodes_;
+  std::map<std::string, std::size_t, std::less<>> readers_;
+};
+
+}  // namespace lookback::formats
