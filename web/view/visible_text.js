@@ -73,7 +73,7 @@ export function spokenToken(token) {
     plain.length > 0
       ? parts.map((p, i) => (p.kind === 'text' ? p.name : i === 0 && p.real === ' ' ? '' : ` ${p.name} `)).join('')
       : parts.map((p) => p.name).join(' ');
-  const piece = token.piece && token.piece[1] > 1 ? `, byte piece ${token.piece[0]} of ${token.piece[1]}` : '';
+  const piece = token.piece && token.piece[1] > 1 ? `, byte piece ${token.piece[0] + 1} of ${token.piece[1]}` : '';
   return `${token.special ? 'special token ' : ''}${spoken.trim() || 'no characters'}${piece}`;
 }
 
@@ -82,5 +82,5 @@ export function shownToken(token) {
   const text = visibleParts(token.text)
     .map((p) => p.shown)
     .join('');
-  return token.piece && token.piece[1] > 1 ? `${text} ${token.piece[0]}/${token.piece[1]}` : text;
+  return token.piece && token.piece[1] > 1 ? `${text} ${token.piece[0] + 1}/${token.piece[1]}` : text;
 }

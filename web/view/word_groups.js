@@ -9,7 +9,7 @@ const APOSTROPHE = /^['’]\p{L}/u;
 
 /** Does `token` continue the word that `before` ends? */
 function continues(before, token) {
-  if (token.piece && token.piece[0] > 1) return true;
+  if (token.piece && token.piece[0] > 0) return true;
   if (token.special || before.special || token.text === '' || before.text === '') return false;
   const [first] = token.text;
   const last = [...before.text].pop() ?? '';

@@ -1,0 +1,65 @@
+// Owns: making and changing elements. Text is always set as text, never as markup. May touch: the DOM.
+
+/**
+ * @param {string} tag
+ * @param {Record<string, any>} [attributes] `class`, `text`, `on…` handlers, properties starting with a dot, the rest as attributes
+ * @param {...(Node|string|null|undefined|false|any[])} children
+ * @returns {any}
+ */
+export function h(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name === 'text') node.textContent = value;
+    else if (name.startsWith('on')) node.addEventListener(name.slice(2), value);
+    else if (name.startsWith('.')) node[name.slice(1)] = value;
+    else node.setAttribute(name, value === true ? '' : String(value));
+  }
+  append(node, children);
+  return node;
+}
+
+/** @param {Node} node @param {any[]} children */
+export function append(node, children) {
+  for (const child of children.flat()) if (child !== null && child !== undefined && child !== false) node.appendChild(child instanceof Node ? child : document.createTextNode(child));
+}
+
+/** Sets text only when it differs, so an unchanged view costs no layout. */
+export function setText(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+/** Sets or removes an attribute only when it differs. */
+export function setAttribute(node, name, value) {
+  if (value === null || value === undefined || value === false) {
+    if (node.hasAttribute(name)) node.removeAttribute(name);
+    return;
+  }
+  const text = value === true ? '' : String(value);
+  if (node.getAttribute(name) !== text) node.setAttribute(name, text);
+}
+
+/** @param {HTMLElement} node @param {string} name a style property, custom ones too */
+export function setStyle(node, name, value) {
+  if (node.style.getPropertyValue(name) !== value) node.style.setProperty(name, value);
+}
+
+export function replaceChildren(node, ...children) {
+  node.textContent = '';
+  append(node, children);
+}
+
+const SVG = 'http://www.w3.org/2000/svg';
+/** @param {string} tag @param {Record<string, any>} [attributes] @param {...Node} children */
+export function svg(tag, attributes = {}, ...children) {
+  const node = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name === 'text') node.textContent = value;
+    else node.setAttribute(name, String(value));
+  }
+  for (const child of children) node.appendChild(child);
+  return node;
+}
+
+/** Is a fine pointer hovering? Decided by the event itself, never by the kind of machine. @param {PointerEvent} event */
+export const hovers = (event) => event.pointerType === 'mouse' || event.pointerType === 'pen';

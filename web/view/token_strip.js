@@ -1,0 +1,182 @@
+// Owns: the text as a strip of chips, each shaded two ways around the word under focus. Touches store and actions only.
+// Above a word: how much the pinned word looks at it. Below: how much it looks at the pinned word.
+
+import { h, setText, setAttribute, setStyle, hovers } from './dom.js';
+import { tokenText, sameTokenText } from './token_text.js';
+import { spokenToken } from './visible_text.js';
+import { wordGroups, groupPattern, groupOf } from './word_groups.js';
+import { shareColor, inkOnShare } from './color_scale.js';
+import { density, walkList } from './layout.js';
+import { query, pinned, shownHead, headName } from '../app/selectors.js';
+import { changed } from '../app/store.js';
+import * as format from './format.js';
+
+/** @param {HTMLElement} root @param {any} store @param {import('../app/actions.js').Actions} actions */
+export function tokenStrip(root, store, actions) {
+  const list = h('ol', { class: 'strip', 'data-view': 'tokens', role: 'list', 'aria-label': 'The words of the text' });
+  const empty = h('p', { class: 'note strip-empty', text: 'Type a text, and every piece the model reads stands here as a chip.' });
+  const caption = h('p', { class: 'note strip-caption' });
+  root.append(list, empty, caption);
+
+  /** @type {{button: HTMLElement, up: HTMLElement, text: HTMLElement, down: HTMLElement, token: any, start: number, end: number}[]} */
+  let chips = [];
+  let focusAt = -1;
+
+  const indexOf = (event) => {
+    const button = event.target instanceof Element ? event.target.closest('button[data-token]') : null;
+    return button ? Number(button.getAttribute('data-token')) : null;
+  };
+
+  list.addEventListener('pointerover', (event) => {
+    if (hovers(event)) {
+      const index = indexOf(event);
+      if (index !== null) actions.hoverToken(index);
+    }
+  });
+  list.addEventListener('pointerleave', () => actions.hoverToken(null));
+  list.addEventListener('click', (event) => {
+    const index = indexOf(event);
+    if (index !== null) actions.pinToken(index);
+    else actions.freeToken();
+  });
+  list.addEventListener('focusin', (event) => {
+    const index = indexOf(event);
+    if (index === null) return;
+    focusAt = index;
+    rove();
+    // A tap focuses too; only keys preview by focus.
+    if (/** @type {Element} */ (event.target).matches(':focus-visible')) actions.hoverToken(index);
+  });
+  list.addEventListener('focusout', () => actions.hoverToken(null));
+  list.addEventListener('keydown', (event) => {
+    if (event.key === 'Escape') return actions.freeToken();
+    const at = chips.findIndex((c) => c.start === indexOf(event));
+    const to = at < 0 ? null : walkList(event.key, at, chips.length);
+    if (to === null) return;
+    event.preventDefault();
+    chips[to].button.focus();
+  });
+
+  /** One chip can be reached with Tab; arrows walk from there. */
+  function rove() {
+    const s = store.state;
+    const want = focusAt >= 0 ? focusAt : (pinned(s) ?? query(s));
+    const at = Math.max(0, chips.findIndex((c) => want >= c.start && want < c.end));
+    chips.forEach((c, i) => setAttribute(c.button, 'tabindex', i === at ? '0' : '-1'));
+  }
+
+  function makeChip() {
+    const up = h('span', { class: 'band up' });
+    const text = h('span', { class: 'chip-text' });
+    const down = h('span', { class: 'band down' });
+    const button = h('button', { type: 'button', class: 'chip' }, up, text, down);
+    return { button, up, text, down, token: null, start: 0, end: 1 };
+  }
+
+  function build(s) {
+    const tokens = s.run?.tokens ?? [];
+    const groups = s.words ? wordGroups(tokens) : tokens.map((_, i) => ({ start: i, end: i + 1 }));
+    while (chips.length > groups.length) chips.pop()?.button.parentElement?.remove();
+    const added = document.createDocumentFragment();
+    groups.forEach(({ start, end }, i) => {
+      let chip = chips[i];
+      if (!chip) {
+        chip = makeChip();
+        chips.push(chip);
+        added.append(h('li', {}, chip.button));
+      }
+      // A word of whole tokens is their text joined; the pieces of one character all carry that character.
+      const token =
+        end - start === 1
+          ? tokens[start]
+          : { text: tokens.slice(start, end).map((t) => (t.piece && t.piece[0] > 0 ? '' : t.text)).join('') };
+      if (!sameTokenText(chip.token, token)) chip.text.replaceChildren(tokenText(token));
+      chip.token = token;
+      chip.start = start;
+      chip.end = end;
+      setAttribute(chip.button, 'data-token', start);
+    });
+    list.append(added);
+    setAttribute(list, 'data-density', density(groups.length));
+    list.hidden = tokens.length === 0;
+    empty.hidden = tokens.length > 0 || s.running;
+    setText(empty, s.text === '' ? 'Type a text, and every piece the model reads stands here as a chip.' : 'These words are read as soon as the weights are in.');
+    if (focusAt >= tokens.length) focusAt = -1;
+    rove();
+  }
+
+  /** @returns {{values: ArrayLike<number>, n: number, at: number}|null} shares between chips, and the chip under focus */
+  function sharesOf(s) {
+    const p = s.data.pattern;
+    const n = s.run?.tokens.length ?? 0;
+    if (!p || p.failed || p.n !== n) return null;
+    const at = query(s);
+    if (!s.words) return { values: p.values, n, at };
+    const groups = chips.map(({ start, end }) => ({ start, end }));
+    return { values: groupPattern(p.values, n, groups), n: groups.length, at: groupOf(groups, at) };
+  }
+
+  function band(node, share, state, theme, digits) {
+    setAttribute(node, 'data-state', state);
+    if (share === null) {
+      setText(node, '');
+      setStyle(node, 'background-color', '');
+      return;
+    }
+    setStyle(node, 'background-color', shareColor(share, theme));
+    const text = digits && share >= 0.0095 ? format.share(share) : '';
+    setText(node, text);
+    if (text) setStyle(node, 'color', inkOnShare(share, theme));
+  }
+
+  function paint(s) {
+    const shares = sharesOf(s);
+    const pin = pinned(s);
+    const roomy = density(chips.length) === 'roomy';
+    chips.forEach((chip, i) => {
+      const here = shares && i === shares.at;
+      const isPinned = pin !== null && pin >= chip.start && pin < chip.end;
+      setAttribute(chip.button, 'aria-pressed', String(isPinned));
+      setAttribute(chip.button, 'data-here', here ? '' : null);
+      setAttribute(chip.button, 'data-marked', s.marked !== null && s.marked >= chip.start && s.marked < chip.end ? '' : null);
+      if (!shares) {
+        band(chip.up, null, null, s.theme, roomy);
+        band(chip.down, null, null, s.theme, roomy);
+        return;
+      }
+      const { values, n, at } = shares;
+      const aside = s.aside && i === 0;
+      const up = i <= at ? values[at * n + i] : null;
+      const down = i >= at ? values[i * n + at] : null;
+      band(chip.up, aside ? null : up, aside ? 'aside' : i > at ? 'later' : null, s.theme, roomy);
+      band(chip.down, down, i < at ? 'earlier' : null, s.theme, roomy);
+      const looks = up === null ? 'comes later' : `is looked at ${format.share(up)}`;
+      const seen = down === null ? '' : `, looks at it ${format.share(down)}`;
+      setAttribute(chip.button, 'aria-label', `${spokenToken(chip.token)}, token ${chip.start}${isPinned ? ', pinned' : ''}: ${i === at ? 'the word shown, ' : ''}${looks}${seen}`);
+    });
+    const token = s.run?.tokens[query(s)];
+    caption.hidden = !token;
+    if (!token) return;
+    const { layer, head } = shownHead(s);
+    caption.replaceChildren(
+      h('span', { class: 'key up', text: 'above' }),
+      ' a word: how much ',
+      h('b', {}, tokenText(token)),
+      ' looks at it · ',
+      h('span', { class: 'key down', text: 'below' }),
+      ': how much that word looks at ',
+      h('b', {}, tokenText(token)),
+      ` · ${headName(layer, head)}`,
+      pin === null ? ' · nothing pinned: tap a word' : s.hover !== null && s.hover !== pin ? ' · preview' : ' · pinned: tap again or Esc frees',
+    );
+  }
+
+  store.subscribe((s, before) => {
+    const rebuilt = changed(s, before, ['run', 'words', 'running', 'text']);
+    if (rebuilt) build(s);
+    if (rebuilt || s.data.pattern !== before.data.pattern || changed(s, before, ['token', 'hover', 'theme', 'aside', 'marked', 'layer', 'head', 'previewHead'])) {
+      paint(s);
+      if (s.token !== before.token) rove();
+    }
+  });
+}
