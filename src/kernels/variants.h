@@ -8,9 +8,20 @@
 
 namespace lookback::kernels {
 
-extern const KernelTable kReference;  // reference.cc: scalar, double accumulators
+extern const KernelTable kReference;    // reference.cc: scalar, double accumulators
+extern const KernelTable kSimd128;      // simd128.cc: fixed-width SIMD, multiply and add
+extern const KernelTable kRelaxedSimd;  // relaxed_simd.cc: the same kernels with fused multiply-add
 
-inline constexpr std::array kVariants = {&kReference};
-inline constexpr const KernelTable* kRunning = &kReference;
+// Natively all are compiled, through SIMDe and std::fma, so that sanitizers reach them; simd128 runs, being the faster there.
+#if !defined(__EMSCRIPTEN__)
+inline constexpr std::array kVariants = {&kReference, &kSimd128, &kRelaxedSimd};
+inline constexpr const KernelTable* kRunning = &kSimd128;
+#elif defined(__wasm_relaxed_simd__)
+inline constexpr std::array kVariants = {&kReference, &kSimd128, &kRelaxedSimd};
+inline constexpr const KernelTable* kRunning = &kRelaxedSimd;
+#else
+inline constexpr std::array kVariants = {&kReference, &kSimd128};
+inline constexpr const KernelTable* kRunning = &kSimd128;
+#endif
 
 }  // namespace lookback::kernels
