@@ -36,9 +36,12 @@ Result<std::unique_ptr<FileReader>> FileReader::create_external(const FileReader
                                                                 std::optional<std::uint64_t> n_bytes,
                                                                 TensorSink* sink) {
   std::unique_ptr<FileReader> reader(new FileReader(std::string(file), n_bytes, sink));
-  auto tensors = model.reader_ ? model.reader_->external_tensors(file) : std::vector<TensorInfo>();
-  if (tensors.empty()) return refuse(ErrorCode::kBadArgument, model.name_, "no tensor's data is in " + in_quotes(file));
-  auto external = OnnxExternalReader::create(std::string(file), n_bytes, std::move(tensors), sink);
+  CHECK(model.reader_ != nullptr, "external files are asked for after the model's end");
+  auto tensors = model.reader_->external_tensors(file);
+  if (!tensors) return tensors.error();
+  if (tensors->empty())
+    return refuse(ErrorCode::kBadArgument, model.name_, "no tensor's data is in " + in_quotes(file));
+  auto external = OnnxExternalReader::create(std::string(file), n_bytes, std::move(*tensors), sink);
   if (!external) return external.error();
   reader->reader_ = std::move(*external);
   return reader;

@@ -33,7 +33,7 @@ class FormatReader {
   virtual const std::vector<TensorInfo>& tensors() const = 0;
   virtual const Metadata& metadata() const = 0;
   virtual std::vector<std::string> external_files() const { return {}; }
-  virtual std::vector<TensorInfo> external_tensors(std::string_view) const { return {}; }
+  virtual Result<std::vector<TensorInfo>> external_tensors(std::string_view) const { return std::vector<TensorInfo>(); }
 };
 
 /// Reads one weights file fed in pieces of any size. Keeps the header and no tensor data; every count, length and

@@ -317,29 +317,37 @@ Result<void> OnnxReader::add_external(TensorInfo tensor) {
   const std::string length = value("length");
   const auto begin = offset.empty() ? std::optional<std::uint64_t>(0) : decimal(offset);
   const auto n_bytes = length.empty() ? std::optional(tensor.n_bytes) : decimal(length);
-  if (!begin || !n_bytes || *n_bytes != tensor.n_bytes) {
+  if (!begin || !n_bytes) {
     return bad_tensor(ErrorCode::kBadHeader, "external data's offset " + in_quotes(offset) + ", length " +
-                                                 in_quotes(length) + ", expected numbers, and " +
-                                                 std::to_string(tensor.n_bytes) + " bytes");
+                                                 in_quotes(length) + ", expected numbers");
   }
   tensor.offset = *begin;
   tensors_.push_back(tensor);
-  external_.emplace_back(location, std::move(tensor));
+  external_.push_back({location, *n_bytes, std::move(tensor)});
   return {};
 }
 
 std::vector<std::string> OnnxReader::external_files() const {
   std::vector<std::string> files;
-  for (const auto& [file, tensor] : external_) {
-    if (std::find(files.begin(), files.end(), file) == files.end()) files.push_back(file);
+  for (const ExternalTensor& external : external_) {
+    if (std::find(files.begin(), files.end(), external.file) == files.end()) files.push_back(external.file);
   }
   return files;
 }
 
-std::vector<TensorInfo> OnnxReader::external_tensors(std::string_view file) const {
+Result<std::vector<TensorInfo>> OnnxReader::external_tensors(std::string_view file) const {
   std::vector<TensorInfo> tensors;
-  for (const auto& [location, tensor] : external_) {
-    if (location == file) tensors.push_back(tensor);
+  for (const ExternalTensor& external : external_) {
+    if (external.file != file) continue;
+    const TensorInfo& tensor = external.tensor;
+    if (external.n_bytes != tensor.n_bytes) {
+      return refuse(ErrorCode::kBadHeader, file_,
+                    "initializer " + in_quotes(tensor.name) + ": external data of " + std::to_string(external.n_bytes) +
+                        " bytes, " + std::string(quant::dtype_name(tensor.dtype)) + " " + shape_text(tensor.shape) +
+                        " needs " + std::to_string(tensor.n_bytes),
+                    tensor.offset);
+    }
+    tensors.push_back(tensor);
   }
   return tensors;
 }

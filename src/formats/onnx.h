@@ -6,7 +6,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "formats/file_reader.h"
@@ -31,7 +30,9 @@ class OnnxReader final : public FormatReader, private ProtobufHandler {
   const std::vector<TensorInfo>& tensors() const override { return tensors_; }
   const Metadata& metadata() const override { return metadata_; }
   std::vector<std::string> external_files() const override;
-  std::vector<TensorInfo> external_tensors(std::string_view file) const override;
+  /// Errors: bad_header where a length is not what dims and type need. Found out only here, so that a file that is missing
+  /// is missed first.
+  Result<std::vector<TensorInfo>> external_tensors(std::string_view file) const override;
 
  private:
   /// The messages that are entered; 0 is the outermost.
@@ -50,6 +51,13 @@ class OnnxReader final : public FormatReader, private ProtobufHandler {
     std::vector<std::byte> float_data;
     bool streamed = false;  // raw_data went to the sink
     std::uint64_t data_offset = 0;
+  };
+
+  /// A tensor whose data is in another file.
+  struct ExternalTensor {
+    std::string file;
+    std::uint64_t n_bytes;  // as claimed
+    TensorInfo tensor;
   };
 
   Result<void> on_varint(ProtobufField field, std::uint64_t value) override;
@@ -84,7 +92,7 @@ class OnnxReader final : public FormatReader, private ProtobufHandler {
   std::set<std::string, std::less<>> names_;
   Metadata metadata_;  // stays empty
   std::vector<TensorInfo> tensors_;
-  std::vector<std::pair<std::string, TensorInfo>> external_;  // file name, tensor in it
+  std::vector<ExternalTensor> external_;
 };
 
 /// A file of external data: slices by offset and length, in any order, with bytes of no tensor between them.

@@ -19,12 +19,14 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-/// Text begins without control bytes; a model has some among its first eight: a version, or the high bytes of a length.
+/// Text begins without control bytes and without those that UTF-8 never uses; a model has some among its first eight: a
+/// version, or the high bytes of a length.
 bool is_text(std::string_view start) {
-  return !start.empty() &&
-         std::all_of(
-             start.begin(), start.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(start.size(), 8)),
-             [](char c) { return static_cast<unsigned char>(c) >= ' ' || c == '\n' || c == '\r' || c == '\t'; });
+  const std::string_view first = start.substr(0, 8);
+  return !first.empty() && std::all_of(first.begin(), first.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return (byte >= ' ' && byte < 0xF8) || c == '\n' || c == '\r' || c == '\t';
+  });
 }
 
 /// Tags of ModelProto's fields, one of which is a message's first byte.
