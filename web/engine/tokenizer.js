@@ -2,6 +2,7 @@
 // Owns: special tokens, bytes without a token, spans, streaming. May touch: tokenizer_data. Start reading at: Tokenizer.encode.
 
 import { Tokenizer as Library } from '@huggingface/tokenizers';
+import { concatBytes } from './bytes.js';
 import { LookbackError } from './errors.js';
 
 /** @typedef {import('./index.d.ts').Token} Token */
@@ -51,6 +52,8 @@ export class Tokenizer {
   #specialPattern;
   /** @type {boolean[]} */
   #byteHasToken;
+  /** @type {number | null} */
+  #unknownId;
   #library;
 
   /** @param {TokenizerData} data   validated by tokenizer_data.js */
@@ -74,7 +77,9 @@ export class Tokenizer {
       return tokenBytes(token);
     });
     this.#byteHasToken = BYTE_TO_CHAR.map((char) => char in vocab);
-    const missing = BYTE_TO_CHAR.filter((char) => !(char in vocab));
+    const missing = data.unknown === null ? BYTE_TO_CHAR.filter((char) => !(char in vocab)) : [];
+    this.#unknownId = data.unknown === null ? null : data.tokens.indexOf(data.unknown);
+    if (this.#unknownId !== null) vocab[data.unknown] = this.#unknownId;
     this.#library = new Library(
       {
         added_tokens: [],
@@ -92,7 +97,7 @@ export class Tokenizer {
         },
         post_processor: null,
         decoder: null,
-        model: { type: 'BPE', vocab, merges: data.merges, ignore_merges: data.ignoreMerges },
+        model: { type: 'BPE', vocab, merges: data.merges, unk_token: data.unknown, ignore_merges: data.ignoreMerges },
       },
       {},
     );
@@ -146,22 +151,21 @@ export class Tokenizer {
       let first = -1;
       let last = -1;
       let partial = false;
-      let taken = 0;
-      while (taken < bytes.length) {
+      // The unknown token stands for one byte, every other one for its own.
+      for (let left = id === this.#unknownId ? 1 : bytes.length; left > 0;) {
         const character = characters[next];
         if (used === character.bytes.length) {
           next++;
           used = 0;
           continue;
         }
-        const byte = character.bytes[used++];
-        if (!this.#byteHasToken[byte]) continue;
+        if (!this.#stands(character.bytes[used++])) continue;
         if (first < 0) first = next;
         last = next;
-        taken++;
+        left--;
       }
       // Bytes that have no token belong to the character they are part of; a character that has none left is behind us.
-      while (used < characters[next].bytes.length && !this.#byteHasToken[characters[next].bytes[used]]) used++;
+      while (used < characters[next].bytes.length && !this.#stands(characters[next].bytes[used])) used++;
       if (used < characters[next].bytes.length) partial = true;
       spans.push({ token: { id, text: '', bytes, start: 0, end: 0, special: false }, first, last, partial });
     }
@@ -181,6 +185,14 @@ export class Tokenizer {
       });
       begin = end;
     }
+  }
+
+  /**
+   * Whether some token stands for this byte of a text.
+   * @param {number} byte
+   */
+  #stands(byte) {
+    return this.#unknownId !== null || this.#byteHasToken[byte];
   }
 
   /**
@@ -364,17 +376,6 @@ function endsWhole(bytes) {
     }
   }
   return true;
-}
-
-/** @param {Uint8Array[]} parts */
-function concatBytes(parts) {
-  const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    bytes.set(part, at);
-    at += part.length;
-  }
-  return bytes;
 }
 
 const escapePattern = (/** @type {string} */ text) =>

@@ -10,6 +10,7 @@ import { LookbackError } from './errors.js';
  * @property {{id: number, content: string, special: boolean}[]} added   matched whole before anything else
  * @property {('digit' | 'digits' | 'words')[]} splits   steps before bytes
  * @property {boolean} ignoreMerges       a word that is a token is never merged
+ * @property {string | null} unknown      stands for each byte without a token; null: such bytes are left out
  * @property {number | null} bosId
  * @property {number | null} eosId
  * @property {string | null} chatTemplate
@@ -65,6 +66,7 @@ export function fromGguf(gguf) {
     added,
     splits,
     ignoreMerges: false,
+    unknown: null,
     bosId: optionalId(gguf.bosId),
     eosId: optionalId(gguf.eosId),
     chatTemplate: gguf.chatTemplate || null,
@@ -91,13 +93,8 @@ export function fromTokenizerJson(text, { config = null, tokenizerConfig = null,
       `${name}: it has a normalizer (${json.normalizer.type}), expected none, as byte-level BPE has`,
     );
   }
-  for (const [key, without] of [
-    ['unk_token', null],
-    ['continuing_subword_prefix', null],
-    ['end_of_word_suffix', null],
-    ['byte_fallback', false],
-  ]) {
-    if (model[key] && model[key] !== without) {
+  for (const key of ['continuing_subword_prefix', 'end_of_word_suffix', 'byte_fallback', 'fuse_unk']) {
+    if (model[key]) {
       throw new LookbackError(
         'unsupported_tokenizer',
         `${name}: model.${key} is ${JSON.stringify(model[key])}, expected none, as byte-level BPE has`,
@@ -159,6 +156,7 @@ export function fromTokenizerJson(text, { config = null, tokenizerConfig = null,
       added,
       splits: splitsOf(json.pre_tokenizer, name),
       ignoreMerges: model.ignore_merges === true,
+      unknown: typeof model.unk_token === 'string' && tokens.includes(model.unk_token) ? model.unk_token : null,
       bosId: idOf(settings.bos_token) ?? optionalId(firstId(modelConfig.bos_token_id)),
       eosId: idOf(settings.eos_token) ?? optionalId(firstId(modelConfig.eos_token_id)),
       chatTemplate: typeof settings.chat_template === 'string' ? settings.chat_template : null,

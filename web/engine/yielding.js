@@ -1,0 +1,42 @@
+// Letting other messages in between two slices of work, and taking turns at the engine.
+
+import { throwIfAborted } from './errors.js';
+
+/** @type {(() => void)[]} */
+const waiting = [];
+/** @type {MessageChannel | null} */
+let channel = null;
+
+/**
+ * Resolves after messages that have come in were handled. setTimeout would wait 4 ms a time in browsers.
+ * @returns {Promise<void>}
+ */
+export function yieldToEvents() {
+  const { setImmediate } = /** @type {any} */ (globalThis);
+  if (setImmediate) return new Promise((resolve) => setImmediate(resolve));
+  if (!channel) {
+    channel = new MessageChannel();
+    channel.port1.onmessage = () => waiting.shift()();
+  }
+  return new Promise((resolve) => {
+    waiting.push(resolve);
+    channel.port2.postMessage(null);
+  });
+}
+
+/**
+ * Runs tasks one after the other; one whose signal aborts while it waits is not begun.
+ * @returns {<T>(signal: AbortSignal, task: () => Promise<T>) => Promise<T>}
+ */
+export function createTurns() {
+  /** @type {Promise<unknown>} */
+  let last = Promise.resolve();
+  return (signal, task) => {
+    const turn = last.then(() => {
+      throwIfAborted(signal);
+      return task();
+    });
+    last = turn.catch(() => {});
+    return turn;
+  };
+}
