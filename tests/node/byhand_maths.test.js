@@ -6,10 +6,26 @@ import { test } from 'node:test';
 
 import { attention, causalMask, mix, softLookup } from '../../web/byhand/maths/attention.js';
 import { contextFloor } from '../../web/byhand/maths/context_floor.js';
-import { attentionShapes, cacheFloats, GPT2_SMALL, pairs, parameters, SMOLLM2_135M } from '../../web/byhand/maths/counts.js';
+import {
+  attentionShapes,
+  cacheFloats,
+  GPT2_SMALL,
+  pairs,
+  parameters,
+  SMOLLM2_135M,
+} from '../../web/byhand/maths/counts.js';
 import { add, cosine, matmul, maxDifference, softmax, transpose } from '../../web/byhand/maths/linear.js';
 import { normal, uniform } from '../../web/byhand/maths/random.js';
-import { dotSpread, finish, KEYS, PAIRS, QUERIES, spreadError, spreadTheory, topWeight } from '../../web/byhand/maths/spread.js';
+import {
+  dotSpread,
+  finish,
+  KEYS,
+  PAIRS,
+  QUERIES,
+  spreadError,
+  spreadTheory,
+  topWeight,
+} from '../../web/byhand/maths/spread.js';
 import * as toy from '../../web/byhand/toy_data.js';
 
 const figures = JSON.parse(readFileSync(new URL('../data/reference/toy_figures.json', import.meta.url), 'utf8'));
@@ -22,11 +38,7 @@ const close = (actual, expected, what = '') => {
   assert.ok(Math.abs(actual - expected) <= tolerance, `${what}: ${actual}, expected ${expected}`);
 };
 const allClose = (actual, expected, what) => {
-  assert.deepEqual(
-    [actual].flat(3).length,
-    [expected].flat(3).length,
-    `${what}: another number of numbers`,
-  );
+  assert.deepEqual([actual].flat(3).length, [expected].flat(3).length, `${what}: another number of numbers`);
   [actual].flat(3).forEach((x, i) => close(x, [expected].flat(3)[i], `${what}[${i}]`));
 };
 const embed = (sentence) => sentence.split(' ').map((word) => toy.EMBEDDING[toy.VOCAB.indexOf(word)]);
@@ -46,15 +58,22 @@ test('soft lookup: scores, weights, output; divided by √2; one score pushed to
   assert.deepEqual(scores, expected.scores);
   allClose(weights, expected.weights, 'weights');
   allClose(output, expected.output, 'output');
-  allClose(softLookup(toy.LOOKUP_QUERY, toy.LOOKUP_KEYS, toy.LOOKUP_VALUES, Math.sqrt(2)).weights, expected.scaled_by_sqrt2_weights, 'divided');
+  allClose(
+    softLookup(toy.LOOKUP_QUERY, toy.LOOKUP_KEYS, toy.LOOKUP_VALUES, Math.sqrt(2)).weights,
+    expected.scaled_by_sqrt2_weights,
+    'divided',
+  );
   allClose(softmax([2, 1, 0]), expected.softmax_2_1_0, 'softmax(2, 1, 0)');
   const pushed = softmax([scores[0], 20, scores[2]]);
-  pushed.forEach((w, i) => assert.ok(Math.abs(w / expected.scores_cat_20[i] - 1) < 1e-10, `${w}, expected ${expected.scores_cat_20[i]}`));
+  pushed.forEach((w, i) =>
+    assert.ok(Math.abs(w / expected.scores_cat_20[i] - 1) < 1e-10, `${w}, expected ${expected.scores_cat_20[i]}`),
+  );
   mix(pushed, toy.LOOKUP_VALUES).forEach((x, i) => assert.ok(Math.abs(x / expected.output_cat_20[i] - 1) < 1e-10));
 });
 
 test('softmax: steep at 10, gentle at 1; −∞ is exactly 0; large scores do not overflow', () => {
-  for (const top of ['10', '10.1', '1', '1.1']) allClose(softmax([Number(top), 0, 0]), figures.saturation[`softmax_${top}_0_0`], top);
+  for (const top of ['10', '10.1', '1', '1.1'])
+    allClose(softmax([Number(top), 0, 0]), figures.saturation[`softmax_${top}_0_0`], top);
   assert.deepEqual(softmax([0, -Infinity]), [1, 0]);
   assert.deepEqual(softmax([2000, 2000, -2000]), [0.5, 0.5, 0]);
 });
@@ -72,7 +91,13 @@ test('toy attention: pattern and output of the article sentences, a prefix keeps
     const { pattern, output } = attention(embed(sentence), HEAD, { masked: true });
     allClose(pattern, reference[`A_${key}`], sentence);
     allClose(output, reference[`out_${key}`], sentence);
-    pattern.forEach((row) => close(row.reduce((a, b) => a + b, 0), 1, 'row sum'));
+    pattern.forEach((row) =>
+      close(
+        row.reduce((a, b) => a + b, 0),
+        1,
+        'row sum',
+      ),
+    );
   }
   const short = (masked) => attention(embed('the cat sat'), HEAD, { masked }).output;
   const long = (masked) => attention(embed('the cat sat on the'), HEAD, { masked }).output.slice(0, 3);
@@ -112,8 +137,14 @@ test('the text that the toy vectors come from: words and neighbours', () => {
 test('GPT-2 small and SmolLM2-135M: shapes, parameters, scores', () => {
   const expected = figures.gpt2_small;
   const shapes = attentionShapes(GPT2_SMALL, 5);
-  assert.deepEqual([shapes.Q, shapes.S, shapes.AV, shapes.joined, shapes.out], [expected.Q, expected.S, expected.AV, expected.joined, expected.out]);
-  assert.deepEqual([GPT2_SMALL.width, GPT2_SMALL.heads, GPT2_SMALL.headDim, GPT2_SMALL.maxTokens], [expected.d_model, expected.heads, expected.d_k, expected.n_max]);
+  assert.deepEqual(
+    [shapes.Q, shapes.S, shapes.AV, shapes.joined, shapes.out],
+    [expected.Q, expected.S, expected.AV, expected.joined, expected.out],
+  );
+  assert.deepEqual(
+    [GPT2_SMALL.width, GPT2_SMALL.heads, GPT2_SMALL.headDim, GPT2_SMALL.maxTokens],
+    [expected.d_model, expected.heads, expected.d_k, expected.n_max],
+  );
   const counted = parameters(GPT2_SMALL);
   assert.equal(counted.attention, expected.params_4_matrices);
   assert.equal(counted.attention + counted.attentionBiases, expected.params_with_biases);
@@ -166,7 +197,9 @@ test('the generator: same seed same draws, other seed others; uniform and normal
   assert.ok(Math.abs(mean(bell.map((x) => x * x)) - 1) < 3 * Math.sqrt(2 / n));
   assert.ok(Math.abs(mean(bell.map((x) => x ** 4)) - 3) < 3 * Math.sqrt(96 / n));
   const inside = 0.682689492137;
-  assert.ok(Math.abs(mean(bell.map((x) => (Math.abs(x) < 1 ? 1 : 0))) - inside) < 3 * Math.sqrt((inside * (1 - inside)) / n));
+  assert.ok(
+    Math.abs(mean(bell.map((x) => (Math.abs(x) < 1 ? 1 : 0))) - inside) < 3 * Math.sqrt((inside * (1 - inside)) / n),
+  );
   // Neighbouring draws, of which the polar method makes two at a time, are not related.
   assert.ok(Math.abs(mean(bell.slice(1).map((x, i) => x * bell[i]))) < 3 / Math.sqrt(n));
 });
@@ -232,8 +265,12 @@ test('largest weight of a softmax over 16 keys: live draws and the article numbe
       const exact = exactTopWeight(width, KEYS, kind === 'scaled');
       const { mean, standardError } = live[kind];
       assert.ok(standardError > 0 && standardError < 0.01);
-      assert.ok(Math.abs(mean - exact) < 3 * standardError, `width ${width}, ${kind}: ${mean}, exact ${exact}, standard error ${standardError}`);
-      if (width === 64) assert.ok(Math.abs(toy.NUMPY_DRAWS.topWeight[kind] - exact) < 3 * standardError, `${kind}: exact ${exact}`);
+      assert.ok(
+        Math.abs(mean - exact) < 3 * standardError,
+        `width ${width}, ${kind}: ${mean}, exact ${exact}, standard error ${standardError}`,
+      );
+      if (width === 64)
+        assert.ok(Math.abs(toy.NUMPY_DRAWS.topWeight[kind] - exact) < 3 * standardError, `${kind}: exact ${exact}`);
     }
   }
   assert.equal(toy.NUMPY_DRAWS.topWeight.plain, figures.sqrt_dk.mean_top_weight);

@@ -8,7 +8,9 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 
-const figures = JSON.parse(readFileSync(new URL('../../tests/data/reference/toy_figures.json', import.meta.url), 'utf8'));
+const figures = JSON.parse(
+  readFileSync(new URL('../../tests/data/reference/toy_figures.json', import.meta.url), 'utf8'),
+);
 const { context_floor: floor, soft_lookup: lookup, sqrt_dk: scaling, toy_attention: toy } = figures;
 
 const matrix = (rows) => `[\n${rows.map((row) => `  [${row.join(', ')}],`).join('\n')}\n]`;

@@ -36,7 +36,9 @@ export function mix(weights, values) {
  * @returns {Matrix}
  */
 export function causalMask(n) {
-  return Array.from({ length: n }, (_, query) => Array.from({ length: n }, (_unused, key) => (key <= query ? 0 : -Infinity)));
+  return Array.from({ length: n }, (_, query) =>
+    Array.from({ length: n }, (_unused, key) => (key <= query ? 0 : -Infinity)),
+  );
 }
 
 /**

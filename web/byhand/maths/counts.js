@@ -75,7 +75,20 @@ export function attentionShapes({ width, heads, kvHeads, headDim }, n) {
  *          attention and mlp are the matrices of one layer
  */
 export function parameters(shape) {
-  const { layers, width, heads, kvHeads, headDim, feedForward, mlpMatrices, vocab, maxTokens, biases, positionTable, normVectors } = shape;
+  const {
+    layers,
+    width,
+    heads,
+    kvHeads,
+    headDim,
+    feedForward,
+    mlpMatrices,
+    vocab,
+    maxTokens,
+    biases,
+    positionTable,
+    normVectors,
+  } = shape;
   const queryWidth = heads * headDim;
   const kvWidth = kvHeads * headDim;
   const attention = width * queryWidth + 2 * width * kvWidth + queryWidth * width;
