@@ -37,7 +37,7 @@ struct SimdOps {
   }
 
   static void rms_norm(const float* x, const float* w, float eps, float* y, std::size_t n) {
-    const double mean = static_cast<double>(dot(x, x, n)) / static_cast<double>(n);
+    const double mean = sum_of_squares(x, n) / static_cast<double>(n);
     const auto scale = static_cast<float>(1 / std::sqrt(mean + static_cast<double>(eps)));
     const v128_t factor = wasm_f32x4_splat(scale);
     std::size_t i = 0;
@@ -93,6 +93,24 @@ struct SimdOps {
   }
 
  private:
+  /// Σ x[i]² in double: squares of finite numbers stay finite, and the norm adds no rounding of its own.
+  static double sum_of_squares(const float* x, std::size_t n) {
+    v128_t sum[2] = {wasm_f64x2_splat(0), wasm_f64x2_splat(0)};
+    std::size_t i = 0;
+    LOOKBACK_ROLLED
+    for (; i + 4 <= n; i += 4) {
+      const v128_t four = load(x + i);
+      const v128_t low = wasm_f64x2_promote_low_f32x4(four);
+      const v128_t high = wasm_f64x2_promote_low_f32x4(wasm_i32x4_shuffle(four, four, 2, 3, 0, 1));
+      sum[0] = wasm_f64x2_add(sum[0], wasm_f64x2_mul(low, low));
+      sum[1] = wasm_f64x2_add(sum[1], wasm_f64x2_mul(high, high));
+    }
+    const v128_t both = wasm_f64x2_add(sum[0], sum[1]);
+    double total = wasm_f64x2_extract_lane(both, 0) + wasm_f64x2_extract_lane(both, 1);
+    for (; i < n; ++i) total += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+    return total;
+  }
+
   static v128_t silu_mul4(v128_t gate, v128_t up) {
     // exp(88) is finite, so a very negative gate gives −0, not NaN.
     const v128_t e = exp_f32x4<Isa>(wasm_f32x4_min(wasm_f32x4_neg(gate), wasm_f32x4_splat(88.0F)));
