@@ -1,17 +1,20 @@
 // Owns: everything a reader can do, as one list of verbs. Touches store and session. Views call these and nothing else.
 
 import { EXAMPLES, MORE_EXAMPLES } from './examples.js';
-import { query, shownHead, sameOff, target } from './selectors.js';
+import { query, sameOff, target } from './selectors.js';
 import { fileSource, addressSource } from './sources.js';
+import { STEPS } from './guide_steps.js';
+import { standing } from '../view/ranking.js';
 
 /** @typedef {ReturnType<typeof createActions>} Actions */
 
 /**
  * @param {{state: any, set: (patch: any) => void}} store
  * @param {ReturnType<import('./session.js').createSession>} session
+ * @param {ReturnType<import('./jobs.js').createJobs>} jobs
  * @param {{stored: (name: string) => Promise<void>, page: string}} services
  */
-export function createActions(store, session, { stored, page }) {
+export function createActions(store, session, jobs, { stored, page }) {
   /** @type {AbortController|null} */
   let effects = null;
   const set = (patch) => store.set(patch);
@@ -147,7 +150,6 @@ export function createActions(store, session, { stored, page }) {
       set({ shade: 'effect' });
       tell();
       try {
-        const { standing } = await import('../view/ranking.js');
         found.before = standing(await passes.clean.logits(position), to.id).probability;
         for await (const { layer, head, probability, kl } of passes.clean.effects(to.id, position, { signal: mine.signal })) {
           if (mine.signal.aborted) return;
@@ -201,12 +203,18 @@ export function createActions(store, session, { stored, page }) {
     say(sentence) {
       set({ said: sentence });
     },
-    /** For panels that run texts of their own beside the shown one. */
-    get model() {
-      return session.model;
+    /** A step of the guided example; null closes it and leaves the view as it is. @param {number|null} step */
+    guide(step) {
+      if (step !== null && (step < 0 || step >= STEPS.length)) return;
+      const s = store.state;
+      // Which heads copy is read while nothing is off, and holds for the steps after.
+      if (step !== null && s.off.length === 0) set({ guideHeads: STEPS[3].off(s), guidePrevious: STEPS[4].off(s) });
+      set({ guide: step });
+      if (step !== null) STEPS[step].set(this, store.state);
     },
+    /** Work of the article panels. */
+    jobs,
+    /** Reads what files of the reader's choice hold: for saving, too, a pass is read through here. */
     passes: () => session.passesOf(store.state),
-    adopt: (text, pass, ms) => session.adopt(text, pass, ms),
-    shownHead: () => shownHead(store.state),
   };
 }

@@ -5,12 +5,13 @@ import { createStore } from './store.js';
 import { createSession } from './session.js';
 import { createActions } from './actions.js';
 import { keepFresh } from './resources.js';
-import { EXAMPLES } from './examples.js';
+import { EXAMPLES, STORED } from './examples.js';
 import { sourceFromLink } from './sources.js';
 import { decodeLink, encodeLink } from './link_state.js';
 import { followTheme } from './theme.js';
 import { announce } from './announce.js';
 import { mountViews } from './views.js';
+import { createJobs } from './jobs.js';
 
 const page = document.baseURI;
 const link = decodeLink(location.hash);
@@ -61,6 +62,13 @@ const store = createStore({
   effects: null,
   data: {},
   said: '',
+  guide: null,
+  guideHeads: null,
+  guidePrevious: null,
+  price: null,
+  copying: null,
+  figures: null,
+  writing: null,
 });
 
 const session = createSession(store, engine);
@@ -70,8 +78,8 @@ session.onRunGone(fresh.forget);
 /** Runs made by the build stand in until the weights are in; without them the page simply waits. */
 async function showStored(name) {
   try {
-    const response = await fetch(new URL(`stored/${name}.json`, page));
-    if (!response.ok) return;
+    const response = STORED[name] && (await fetch(STORED[name]));
+    if (!response?.ok) return;
     const json = await response.json();
     if (json.text === store.state.text) session.showStored(json);
   } catch {
@@ -79,9 +87,10 @@ async function showStored(name) {
   }
 }
 
-const actions = createActions(store, session, { stored: showStored, page });
+const jobs = createJobs(store, session, { computeFigures: null });
+const actions = createActions(store, session, jobs, { stored: showStored, page });
 followTheme(store);
-mountViews(document, { get state() { return store.state; }, subscribe: store.subscribe }, actions, engine);
+mountViews(document, { get state() { return store.state; }, subscribe: store.subscribe }, actions);
 announce(store, document);
 
 // The address holds the whole view; it is written a moment after the last change, and never makes history.

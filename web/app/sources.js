@@ -2,7 +2,8 @@
 
 /** @typedef {{id: string, name: string, detail: string, address: string|null, source: any}} Source */
 
-export const SHIPPED_FILE = 'SmolLM2-135M-Instruct.Q4_1.gguf';
+/** The site ships its weights in shards, since some static hosts refuse large files; the manifest names them and their hashes. */
+const SHIPPED = 'models/manifest.json';
 const HUB = 'https://huggingface.co/HuggingFaceTB/SmolLM2-135M/resolve/main/';
 
 /** @param {string} address @param {string} page */
@@ -10,7 +11,7 @@ const absolute = (address, page) => new URL(address, page).href;
 
 /** @param {string} page the page's own address @returns {Source[]} */
 export function namedSources(page) {
-  const shipped = absolute(`models/${SHIPPED_FILE}`, page);
+  const shipped = absolute(SHIPPED, page);
   return [
     {
       id: 'instruct',
