@@ -14,18 +14,22 @@ struct OnnxNode {
   std::string op;
 };
 
-/// Nodes are told piece by piece, as they stream in.
+/// Nodes are told piece by piece, as they stream in. One that reads nothing first is counted, not kept.
 class OnnxGraph {
  public:
   void set_name(std::string_view name) { node_.name = name; }
   void set_op(std::string_view op) { node_.op = op; }
-  void add_input(std::string_view value) { readers_.try_emplace(std::string(value), nodes_.size()); }
+  void add_input(std::string_view value) {
+    if (readers_.try_emplace(std::string(value), nodes_.size()).second) reads_first_ = true;
+  }
   void node_done() {
-    nodes_.push_back(std::move(node_));
+    ++n_nodes_;
+    if (reads_first_) nodes_.push_back(std::move(node_));
     node_ = {};
+    reads_first_ = false;
   }
 
-  std::size_t n_nodes() const { return nodes_.size(); }
+  std::size_t n_nodes() const { return n_nodes_; }
   /// The first node with `value` among its inputs, or null.
   const OnnxNode* first_reader(std::string_view value) const {
     const auto found = readers_.find(value);
@@ -34,8 +38,10 @@ class OnnxGraph {
 
  private:
   OnnxNode node_;  // the one being told
+  bool reads_first_ = false;
+  std::size_t n_nodes_ = 0;
   std::vector<OnnxNode> nodes_;
-  std::map<std::string, std::size_t, std::less<>> readers_;
+  std::map<std::string, std::size_t, std::less<>> readers_;  // value → its first reader in nodes_
 };
 
 }  // namespace lookback::formats

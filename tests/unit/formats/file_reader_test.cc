@@ -108,6 +108,17 @@ TEST(FileReader, KnowsTheHeaderBeforeTheData) {
   }
 }
 
+// The fuzzers start from these: refused, they would lead nowhere. tests/fuzz/make_seeds.cc writes them.
+TEST(FuzzSeeds, AreSoundFiles) {
+  for (const std::string format : {"gguf", "safetensors", "onnx"}) {
+    RecordingSink sink;
+    const auto read = read_file("seed", read_bytes("tests/fuzz/corpus/" + format + "/seed_all_kinds"), {5, true}, &sink);
+    ASSERT_TRUE(read.has_value()) << read.error().message;
+    EXPECT_EQ(formats::format_name(*(*read)->format()), format);
+    EXPECT_GE(sink.tensors.size(), 2U);
+  }
+}
+
 TEST(FileReader, ALieCostsLittleMemory) {
   const nlohmann::json cases = read_json(kFolder + "cases.json");
   for (const auto& item : cases["cases"]) {
