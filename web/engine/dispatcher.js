@@ -56,6 +56,7 @@ export function createDispatcher({ post, ...environment }) {
 
   /** @param {unknown} error */
   const die = (error) => {
+    if (dead) return;
     dead = true;
     cancel({ all: true });
     session.abandon();

@@ -1,7 +1,7 @@
 // loadModel, Model and Pass: requests to the worker, in the words of index.d.ts.
 // Owns: handles of passes and their life. May touch: client, protocol, errors, #port. Start reading at: loadModel.
 
-import { normalizeSource, openPort } from '#port';
+import { keepStored, normalizeSource, openPort } from '#port';
 import { Client } from './client.js';
 import { cancelled, LookbackError, throwIfAborted } from './errors.js';
 import { EVENTS, VERBS } from './protocol.js';
@@ -41,6 +41,7 @@ async function openLoaded(source, { signal, onProgress, worker, ...options }) {
     const info = await abortable(loading, signal, () => {
       client.send(VERBS.cancel, { all: true });
     });
+    if (info.weights.stored !== 'none') keepStored();
     return { client, info };
   } catch (error) {
     const end = () => client.close(new LookbackError('disposed', 'the load was given up'));

@@ -445,7 +445,9 @@ export class Session {
         }
         return { pass, holders: 1, ids, off, keep };
       } catch (error) {
-        if (!(error instanceof WebAssembly.RuntimeError)) pass.delete();
+        // Nothing may be called after a trap, and the next turn begins before the dispatcher hears of this one.
+        if (error instanceof WebAssembly.RuntimeError) this.abandon();
+        else pass.delete();
         throw error;
       }
     });
