@@ -32,10 +32,10 @@ std::vector<std::byte> gguf_seed() {
       .number(std::uint64_t{3});
   file.key_values.number(1).number(1).number(3);
   file.key("tokenizer.ggml.bos_token_id", 4, 1U).key("tokenizer.ggml.add_bos_token", 7, std::uint8_t{0});
-  file.tensor("f32", std::array<std::uint64_t, 2>{4, 2}, 0, 0).tensor("q8_0", std::array<std::uint64_t, 1>{32}, 8, 96);
-  file.tensor("f16", std::array<std::uint64_t, 3>{1, 2, 3}, 1, 64)
-      .tensor("q6_k", std::array<std::uint64_t, 1>{256}, 14, 160);
-  file.data_bytes = 160 + 210;
+  file.tensor("f32", std::array<std::uint64_t, 2>{4, 2}, 0, 0).tensor("q8_0", std::array<std::uint64_t, 1>{32}, 8, 64);
+  file.tensor("f16", std::array<std::uint64_t, 3>{1, 2, 3}, 1, 32)
+      .tensor("q6_k", std::array<std::uint64_t, 1>{256}, 14, 128);
+  file.data_bytes = 128 + 210;
   return file.done();
 }
 

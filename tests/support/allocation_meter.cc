@@ -24,6 +24,9 @@ void* operator new(std::size_t n) {
   return block + kPrefixBytes;
 }
 
+// Only these two make blocks: new[] and delete[] end here, unless a sanitizer has pairs of its own.
+void* operator new(std::size_t n, const std::nothrow_t&) noexcept { return operator new(n); }
+
 void operator delete(void* pointer) noexcept {
   if (pointer == nullptr) return;
   char* block = static_cast<char*>(pointer) - kPrefixBytes;
@@ -32,6 +35,7 @@ void operator delete(void* pointer) noexcept {
 }
 
 void operator delete(void* pointer, std::size_t) noexcept { operator delete(pointer); }
+void operator delete(void* pointer, const std::nothrow_t&) noexcept { operator delete(pointer); }
 
 namespace lookback::test {
 
