@@ -6,21 +6,55 @@ import { rowWindow, cellAt, walkGrid, walkList, matrixCells } from '../../web/vi
 import { shareStep, signedStep, shareColor, inkOnShare, rampBytes, luminance } from '../../web/view/color_scale.js';
 import { strongest, rankOf, order, standing, bestLayers, repeats } from '../../web/view/ranking.js';
 
-const words = (tokens) => wordGroups(tokens).map((g) => tokens.slice(g.start, g.end).map((t) => t.text).join(''));
+const words = (tokens) =>
+  wordGroups(tokens).map((g) =>
+    tokens
+      .slice(g.start, g.end)
+      .map((t) => t.text)
+      .join(''),
+  );
 const t = (...texts) => texts.map((text) => ({ text }));
 
 test('tokens of one word are grouped, words and marks are not', () => {
-  assert.deepEqual(words(t('The', ' tro', 'phy', ' didn', "'t", ' fit', '.', '\n', 'It')), ['The', ' trophy', " didn't", ' fit', '.', '\n', 'It']);
+  assert.deepEqual(words(t('The', ' tro', 'phy', ' didn', "'t", ' fit', '.', '\n', 'It')), [
+    'The',
+    ' trophy',
+    " didn't",
+    ' fit',
+    '.',
+    '\n',
+    'It',
+  ]);
   assert.deepEqual(words(t('2', '0', '2', '4', ' ', ' x')), ['2024', ' ', ' x']);
   assert.deepEqual(words(t('東', '京', 'a')), ['東', '京', 'a']);
-  const pieces = [{ text: '略', piece: [1, 3] }, { text: '略', piece: [2, 3] }, { text: '略', piece: [3, 3] }, { text: '略' }];
-  assert.deepEqual(wordGroups(pieces), [{ start: 0, end: 3 }, { start: 3, end: 4 }]);
-  assert.equal(groupOf([{ start: 0, end: 2 }, { start: 2, end: 5 }], 2), 1);
+  const pieces = [
+    { text: '略', piece: [0, 3] },
+    { text: '略', piece: [1, 3] },
+    { text: '略', piece: [2, 3] },
+    { text: '略' },
+  ];
+  assert.deepEqual(wordGroups(pieces), [
+    { start: 0, end: 3 },
+    { start: 3, end: 4 },
+  ]);
+  assert.equal(
+    groupOf(
+      [
+        { start: 0, end: 2 },
+        { start: 2, end: 5 },
+      ],
+      2,
+    ),
+    1,
+  );
 });
 
 test('grouped shares: to a word they add, from a word they average; a row still sums to 1', () => {
   const pattern = [1, 0, 0, 0.25, 0.75, 0, 0.5, 0.25, 0.25];
-  const grouped = groupPattern(pattern, 3, [{ start: 0, end: 1 }, { start: 1, end: 3 }]);
+  const grouped = groupPattern(pattern, 3, [
+    { start: 0, end: 1 },
+    { start: 1, end: 3 },
+  ]);
   assert.deepEqual([...grouped], [1, 0, 0.375, 0.625]);
 });
 
@@ -50,7 +84,10 @@ test('cells and keys', () => {
 });
 
 test('the share ramp runs steadily away from the background in both themes', () => {
-  for (const [theme, sign] of [['light', -1], ['dark', 1]]) {
+  for (const [theme, sign] of [
+    ['light', -1],
+    ['dark', 1],
+  ]) {
     const ramp = rampBytes(theme, 'share');
     let last = luminance(ramp.subarray(0, 3));
     for (let i = 1; i < 256; i++) {
@@ -81,7 +118,9 @@ test('signed colours are symmetric', () => {
 
 test('the text colours have AA contrast on every surface, in both themes', () => {
   const css = readFileSync(new URL('../../web/style.css', import.meta.url), 'utf8');
-  const pairs = Object.fromEntries([...css.matchAll(/--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)/g)].map((m) => [m[1], [m[2], m[3]]]));
+  const pairs = Object.fromEntries(
+    [...css.matchAll(/--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)/g)].map((m) => [m[1], [m[2], m[3]]]),
+  );
   const lum = (hex) => luminance([1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16)));
   for (const text of ['ink', 'ink-2', 'ink-3', 'accent', 'plus', 'minus', 'error']) {
     for (const ground of ['paper', 'surface', 'sunken']) {
@@ -116,9 +155,21 @@ test('a token standing among all logits', () => {
 test('lens tokens stand at their best layer', () => {
   const best = bestLayers([
     { layer: 0, top: [{ id: 1, text: 'a', probability: 0.2 }] },
-    { layer: 1, top: [{ id: 2, text: 'b', probability: 0.9 }, { id: 1, text: 'a', probability: 0.1 }] },
+    {
+      layer: 1,
+      top: [
+        { id: 2, text: 'b', probability: 0.9 },
+        { id: 1, text: 'a', probability: 0.1 },
+      ],
+    },
   ]);
-  assert.deepEqual(best.map((b) => [b.id, b.layer]), [[2, 1], [1, 0]]);
+  assert.deepEqual(
+    best.map((b) => [b.id, b.layer]),
+    [
+      [2, 1],
+      [1, 0],
+    ],
+  );
 });
 
 test('repeats: the definition leaves out a copy that stands right before', () => {

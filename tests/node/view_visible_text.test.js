@@ -2,7 +2,26 @@ import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { visibleParts, spokenToken, shownToken } from '../../web/view/visible_text.js';
 
-const HOSTILE = [' seven', '  ', '\t', '\n\n', '\r\n', 'a<b', '"><img src=x onerror=1>', '😀', '👨‍👩‍👧', '\u200b', '\u202e', '\ufffd', '\ud83d', 'שלום', '\u0000\u001f\u007f', '\u00a0', '\u3000', '\ufeff!'];
+const HOSTILE = [
+  ' seven',
+  '  ',
+  '\t',
+  '\n\n',
+  '\r\n',
+  'a<b',
+  '"><img src=x onerror=1>',
+  '😀',
+  '👨‍👩‍👧',
+  '\u200b',
+  '\u202e',
+  '\ufffd',
+  '\ud83d',
+  'שלום',
+  '\u0000\u001f\u007f',
+  '\u00a0',
+  '\u3000',
+  '\ufeff!',
+];
 
 test('parts join to the very same text', () => {
   for (const text of HOSTILE) {
@@ -35,11 +54,11 @@ test('spoken names', () => {
   assert.equal(spokenToken({ text: ' seven' }), 'seven');
   assert.equal(spokenToken({ text: '\n\n' }), 'newline newline');
   assert.equal(spokenToken({ text: ' ' }), 'space');
-  assert.equal(spokenToken({ text: '略', piece: [2, 3] }), '略, byte piece 2 of 3');
+  assert.equal(spokenToken({ text: '略', piece: [1, 3] }), '略, byte piece 2 of 3');
   assert.equal(spokenToken({ text: '<|im_end|>', special: true }), 'special token <|im_end|>');
 });
 
 test('pieces carry their number where there is only one line', () => {
-  assert.equal(shownToken({ text: '略', piece: [2, 3] }), '略 2/3');
+  assert.equal(shownToken({ text: '略', piece: [1, 3] }), '略 2/3');
   assert.equal(shownToken({ text: ' a\n' }), '·a↵');
 });

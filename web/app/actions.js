@@ -151,7 +151,9 @@ export function createActions(store, session, jobs, { stored, page }) {
       tell();
       try {
         found.before = standing(await passes.clean.logits(position), to.id).probability;
-        for await (const { layer, head, probability, kl } of passes.clean.effects(to.id, position, { signal: mine.signal })) {
+        for await (const { layer, head, probability, kl } of passes.clean.effects(to.id, position, {
+          signal: mine.signal,
+        })) {
           if (mine.signal.aborted) return;
           found.probability[layer * heads + head] = probability;
           found.kl[layer * heads + head] = kl;
@@ -159,7 +161,7 @@ export function createActions(store, session, jobs, { stored, page }) {
           if (performance.now() - told > 120) tell();
         }
         if (!mine.signal.aborted) tell({ status: 'done' });
-      } catch (error) {
+      } catch (/** @type {any} */ error) {
         if (effects !== mine) return;
         const cancelled = error?.code === 'cancelled' || mine.signal.aborted;
         tell({ status: cancelled ? 'cancelled' : 'failed', message: cancelled ? '' : error.message });

@@ -9,7 +9,14 @@ export const EXAMPLES = [
     head: 4,
     token: 13,
   },
-  { name: 'trophy', label: 'trophy', text: "The trophy didn't fit in the suitcase because it was too big.", layer: 3, head: 8, token: 10 },
+  {
+    name: 'trophy',
+    label: 'trophy',
+    text: "The trophy didn't fit in the suitcase because it was too big.",
+    layer: 3,
+    head: 8,
+    token: 10,
+  },
 ];
 
 /** Addresses of the runs that the build stores; written out one by one, since the bundler follows only what it can read. */

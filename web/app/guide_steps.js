@@ -14,7 +14,9 @@ const names = (heads) => heads.map((h) => shortHead(h.layer, h.head)).join(', ')
 /** Probability of the followed token now and with nothing off, or null while it is not there. */
 function followed(s) {
   const st = s.data.standing;
-  return st && !st.failed && s.run && st.position === WORDS.token && !s.running ? { text: st.text, now: st.now.probability, before: (st.before ?? st.now).probability } : null;
+  return st && !st.failed && s.run && st.position === WORDS.token && !s.running
+    ? { text: st.text, now: st.now.probability, before: (st.before ?? st.now).probability }
+    : null;
 }
 const stats = (s) => (s.data.heads?.list && s.run?.text === WORDS.text ? s.data.heads.list : null);
 
@@ -24,7 +26,8 @@ function moved(s, what) {
   if (!p) return 'Running…';
   const from = format.share(p.before);
   const to = format.share(p.now);
-  if (p.now > p.before * 1.05) return `Without ${what} the probability of “${p.text}” goes up: ${from} → ${to}. So on this text it was not what carried the answer, strong as its share is.`;
+  if (p.now > p.before * 1.05)
+    return `Without ${what} the probability of “${p.text}” goes up: ${from} → ${to}. So on this text it was not what carried the answer, strong as its share is.`;
   if (p.now < p.before * 0.95) return `Without ${what} the probability of “${p.text}” falls: ${from} → ${to}.`;
   return `Without ${what} the probability of “${p.text}” hardly moves: ${from} → ${to}.`;
 }
@@ -44,7 +47,13 @@ export const STEPS = [
     },
     say: (s) => {
       const row = s.data.row;
-      const there = row && !row.failed && row.layer === WORDS.layer && row.head === WORDS.head && row.query === WORDS.token && s.run?.text === WORDS.text;
+      const there =
+        row &&
+        !row.failed &&
+        row.layer === WORDS.layer &&
+        row.head === WORDS.head &&
+        row.query === WORDS.token &&
+        s.run?.text === WORDS.text;
       if (!there) return 'A list of eight words, written twice. The second “seven” is pinned, in layer 17, head 4.';
       return `A list of eight words, written twice. The second “seven” is pinned. Layer ${WORDS.layer}, head ${WORDS.head} gives ${format.share(row.share[LOOKED_AT])} of its attention to “cloud”: the word that came after “seven” last time. The atlas shows every head that does so on this text.`;
     },
@@ -69,7 +78,8 @@ export const STEPS = [
     title: 'Others do the same',
     off: (s) => (stats(s) ? strongestBy(stats(s), 'induction', 5).map(({ layer, head }) => ({ layer, head })) : []),
     set: (actions, s) => actions.setOff(s.guideHeads ?? []),
-    say: (s) => `${moved(s, `the five strongest copying heads (${names(s.guideHeads ?? [])})`)} Several heads copy; one alone can be missed because the others stand in.`,
+    say: (s) =>
+      `${moved(s, `the five strongest copying heads (${names(s.guideHeads ?? [])})`)} Several heads copy; one alone can be missed because the others stand in.`,
   },
   {
     title: 'The head before the copy',
@@ -82,7 +92,7 @@ export const STEPS = [
     title: 'Now yours',
     off: () => [],
     set: (actions) => actions.setOff([]),
-    say: () => 'All heads are on again, and every number is the one from before. Change the text, pin another word, press “Which heads matter here?”, or cut a single link in the table.',
+    say: () =>
+      'All heads are on again, and every number is the one from before. Change the text, pin another word, press “Which heads matter here?”, or cut a single link in the table.',
   },
 ];
-

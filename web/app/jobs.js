@@ -26,7 +26,7 @@ export function createJobs(store, session, { computeFigures }) {
     try {
       await work(mine.signal, tell);
       tell({ status: mine.signal.aborted ? 'cancelled' : 'done' });
-    } catch (error) {
+    } catch (/** @type {any} */ error) {
       const cancelled = mine.signal.aborted || error?.code === 'cancelled' || error?.code === 'disposed';
       tell(cancelled ? { status: 'cancelled' } : { status: 'failed', message: error?.message ?? String(error) });
     } finally {
@@ -43,7 +43,8 @@ export function createJobs(store, session, { computeFigures }) {
       const { model } = session;
       if (!model) return;
       return job('price', { points: [] }, async (signal, tell) => {
-        for await (const point of measurePrice(model, { signal })) tell({ points: [...store.state.price.points, point] });
+        for await (const point of measurePrice(model, { signal }))
+          tell({ points: [...store.state.price.points, point] });
       });
     },
 
@@ -54,7 +55,8 @@ export function createJobs(store, session, { computeFigures }) {
       if (!model || !s.clean || s.clean.stored || !passes) return;
       return job('copying', { rows: [], runId: s.clean.id }, async (signal, tell) => {
         const stats = await passes.clean.heads();
-        for await (const row of measureCopying(model, s.clean.text, passes.clean, stats, { signal })) tell({ rows: [...store.state.copying.rows, row] });
+        for await (const row of measureCopying(model, s.clean.text, passes.clean, stats, { signal }))
+          tell({ rows: [...store.state.copying.rows, row] });
       });
     },
 

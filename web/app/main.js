@@ -90,11 +90,21 @@ async function showStored(name) {
 const jobs = createJobs(store, session, { computeFigures: null });
 const actions = createActions(store, session, jobs, { stored: showStored, page });
 followTheme(store);
-mountViews(document, { get state() { return store.state; }, subscribe: store.subscribe }, actions);
+mountViews(
+  document,
+  {
+    get state() {
+      return store.state;
+    },
+    subscribe: store.subscribe,
+  },
+  actions,
+);
 announce(store, document);
 
 // The address holds the whole view; it is written a moment after the last change, and never makes history.
-let writing = 0;
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let writing;
 let written = location.hash;
 store.subscribe((s) => {
   clearTimeout(writing);

@@ -41,10 +41,19 @@ export async function* measureCopying(model, text, clean, stats, { signal }) {
   const { first, second } = repeatedPositions(tokens);
   const heads = strongestBy(stats, 'induction', 5);
   const previous = strongestBy(stats, 'previous', 1);
-  yield { label: 'the first time these words stand', off: [], positions: first, mean: await meanNext(clean, tokens, first), first: true };
+  yield {
+    label: 'the first time these words stand',
+    off: [],
+    positions: first,
+    mean: await meanNext(clean, tokens, first),
+    first: true,
+  };
   const sets = [
     { label: 'when they come again, nothing off', off: [] },
-    ...[1, 3, 5].map((k) => ({ label: `without the ${k === 1 ? 'strongest copying head' : `${k} strongest copying heads`}`, off: heads.slice(0, k) })),
+    ...[1, 3, 5].map((k) => ({
+      label: `without the ${k === 1 ? 'strongest copying head' : `${k} strongest copying heads`}`,
+      off: heads.slice(0, k),
+    })),
     { label: 'without the strongest previous-token head', off: previous },
   ];
   for (const { label, off } of sets) {

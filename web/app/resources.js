@@ -22,7 +22,12 @@ export const RESOURCES = {
     },
     read: async ({ pass }, s) => {
       const { layer, head } = shownHead(s);
-      return { n: s.run.tokens.length, layer, head, values: await (head === null ? pass.average() : pass.pattern(layer, head)) };
+      return {
+        n: s.run.tokens.length,
+        layer,
+        head,
+        values: await (head === null ? pass.average() : pass.pattern(layer, head)),
+      };
     },
   },
   row: {
@@ -82,7 +87,9 @@ export const RESOURCES = {
   products: {
     key: (s) => {
       const { layer, head } = shownHead(s);
-      return s.open === null || head === null || s.open > query(s) || s.run.stored ? null : join(s.run.id, layer, head, query(s), s.open);
+      return s.open === null || head === null || s.open > query(s) || s.run.stored
+        ? null
+        : join(s.run.id, layer, head, query(s), s.open);
     },
     read: async ({ pass }, s) => {
       const { layer, head } = shownHead(s);
@@ -139,7 +146,9 @@ export function keepFresh(store, passesOf) {
 
   function put(name, key, value) {
     if (store.state.data[name]?.forKey === key) return;
-    store.set({ data: { ...store.state.data, [name]: { forKey: key, ...(Array.isArray(value) ? { list: value } : value) } } });
+    store.set({
+      data: { ...store.state.data, [name]: { forKey: key, ...(Array.isArray(value) ? { list: value } : value) } },
+    });
   }
 
   function refresh() {

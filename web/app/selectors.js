@@ -58,7 +58,8 @@ export function fittingOff(off, shape, n) {
 export const sameOff = (a, b) => a.layer === b.layer && a.head === b.head && a.query === b.query && a.key === b.key;
 
 /** Is this whole head off? */
-export const headIsOff = (s, layer, head) => s.off.some((o) => o.layer === layer && o.head === head && o.query === undefined);
+export const headIsOff = (s, layer, head) =>
+  s.off.some((o) => o.layer === layer && o.head === head && o.query === undefined);
 
 /** The token whose probability is followed: the chosen one, else the clean run's first answer. */
 export function target(s) {

@@ -31,14 +31,25 @@ export function createSession(store, engine) {
 
   const shapeOf = (info) => ({ layers: info.layers, heads: info.heads, headDim: info.headDim, vocab: info.vocab });
   const weightsOf = (info) => ({
-    name: String(info.weights.source ?? store.state.source?.name ?? '').split('/').pop(),
+    name: String(info.weights.source ?? store.state.source?.name ?? '')
+      .split('/')
+      .pop(),
     sha256: info.weights.sha256,
     precision: info.precision,
   });
 
   function keep(text, pass, off, ms) {
     /** @type {import('./selectors.js').Run} */
-    const run = { id: nextRun++, text, tokens: pass.tokens, off, stored: false, ms, shape: shapeOf(model.info), weights: weightsOf(model.info) };
+    const run = {
+      id: nextRun++,
+      text,
+      tokens: pass.tokens,
+      off,
+      stored: false,
+      ms,
+      shape: shapeOf(model.info),
+      weights: weightsOf(model.info),
+    };
     passes.set(run.id, pass);
     return run;
   }
@@ -61,7 +72,13 @@ export function createSession(store, engine) {
 
   /** Shows a run. Numbers of the run before stay on screen until the new ones are there, so nothing jumps. */
   function show(run, clean) {
-    store.set({ run, clean, running: false, problem: null, effects: sameText(store.state.clean, clean) ? store.state.effects : null });
+    store.set({
+      run,
+      clean,
+      running: false,
+      problem: null,
+      effects: sameText(store.state.clean, clean) ? store.state.effects : null,
+    });
     sweep();
   }
   const sameText = (a, b) => a && b && a.id === b.id;
@@ -89,7 +106,9 @@ export function createSession(store, engine) {
         }
         const limit = Math.min(MOST_TOKENS, model.info.contextLength);
         if (tokens.length > limit) {
-          throw new Error(`This text is ${count(tokens.length)} tokens long; the page shows up to ${count(limit)}. Shorten it and it runs again.`);
+          throw new Error(
+            `This text is ${count(tokens.length)} tokens long; the page shows up to ${count(limit)}. Shorten it and it runs again.`,
+          );
         }
         const from = performance.now();
         const pass = await model.forward(text, { signal: mine.signal });
@@ -111,7 +130,7 @@ export function createSession(store, engine) {
       const switched = keep(text, pass, off, performance.now() - from);
       countPass();
       show(switched, clean);
-    } catch (error) {
+    } catch (/** @type {any} */ error) {
       if (isAbort(error) || mine.signal.aborted) return;
       store.set({ running: false, problem: error.message });
       if (error.code === 'fatal') failed(error);
@@ -132,7 +151,11 @@ export function createSession(store, engine) {
     const mine = new AbortController();
     loading = mine;
     document.documentElement.dataset.state = 'loading';
-    store.set({ source, precision, load: { status: 'loading', phase: 'download', loaded: 0, total: null, rate: null } });
+    store.set({
+      source,
+      precision,
+      load: { status: 'loading', phase: 'download', loaded: 0, total: null, rate: null },
+    });
     await drop();
     let since = performance.now();
     let had = 0;
@@ -165,7 +188,7 @@ export function createSession(store, engine) {
       if (mine.signal.aborted) return;
       store.set({ load: { status: 'ready' } });
       document.documentElement.dataset.state = 'ready';
-    } catch (error) {
+    } catch (/** @type {any} */ error) {
       if (mine.signal.aborted) return;
       if (isAbort(error)) {
         store.set({ load: { status: 'none' } });
@@ -210,7 +233,16 @@ export function createSession(store, engine) {
     showStored(json) {
       if (model) return;
       const pass = new StoredPass(json);
-      const run = { id: nextRun++, text: json.text, tokens: json.tokens, off: [], stored: true, ms: NaN, shape: json.shape, weights: json.weights };
+      const run = {
+        id: nextRun++,
+        text: json.text,
+        tokens: json.tokens,
+        off: [],
+        stored: true,
+        ms: NaN,
+        shape: json.shape,
+        weights: json.weights,
+      };
       passes.set(run.id, pass);
       show(run, run);
     },

@@ -16,7 +16,8 @@ export function namedSources(page) {
     {
       id: 'instruct',
       name: 'SmolLM2-135M-Instruct, Q4_1',
-      detail: '98 MB, shipped with this page. Fine-tuned for chat and quantised, so its figures differ from the article’s.',
+      detail:
+        '98 MB, shipped with this page. Fine-tuned for chat and quantised, so its figures differ from the article’s.',
       address: shipped,
       source: shipped,
     },
@@ -33,7 +34,13 @@ export function namedSources(page) {
 /** @param {string} address @param {string} page @returns {Source} */
 export function addressSource(address, page) {
   const href = absolute(address, page);
-  return { id: address, name: decodeURIComponent(new URL(href).pathname.split('/').pop() || href), detail: href, address: href, source: href };
+  return {
+    id: address,
+    name: decodeURIComponent(new URL(href).pathname.split('/').pop() || href),
+    detail: href,
+    address: href,
+    source: href,
+  };
 }
 
 /**
@@ -41,7 +48,8 @@ export function addressSource(address, page) {
  * @param {File[]} files @returns {Source|null} null when no weights are among them
  */
 export function fileSource(files) {
-  const weights = files.find((f) => /\.(gguf|safetensors|onnx)$/i.test(f.name)) ?? (files.length === 1 ? files[0] : undefined);
+  const weights =
+    files.find((f) => /\.(gguf|safetensors|onnx)$/i.test(f.name)) ?? (files.length === 1 ? files[0] : undefined);
   if (!weights) return null;
   const named = (name) => files.find((f) => f.name === name);
   const config = named('config.json');
@@ -56,7 +64,13 @@ export function fileSource(files) {
           ...(tokenizer ? { tokenizer } : {}),
           ...(beside.length ? { external: Object.fromEntries(beside.map((f) => [f.name, f])) } : {}),
         };
-  return { id: `file:${weights.name}`, name: weights.name, detail: 'from this device; it is read here and sent nowhere', address: null, source };
+  return {
+    id: `file:${weights.name}`,
+    name: weights.name,
+    detail: 'from this device; it is read here and sent nowhere',
+    address: null,
+    source,
+  };
 }
 
 /**

@@ -27,7 +27,7 @@ export function createStore(initial) {
     set(patch) {
       const changed = Object.keys(patch).some((key) => !Object.is(patch[key], state[key]));
       if (!changed) return;
-      state = { ...state, ...patch };
+      state = Object.assign({}, state, patch);
       if (!planned) {
         planned = true;
         queueMicrotask(tell);

@@ -46,8 +46,21 @@ export async function makeStoredRun(model, text, { name, topK = 20 }) {
     name,
     text,
     shape: { layers, heads, headDim, vocab },
-    weights: { name: String(weights.source ?? '').split('/').pop(), sha256: weights.sha256, precision },
-    tokens: pass.tokens.map(({ id, text, start, end, special, piece }) => ({ id, text, start, end, special, ...(piece ? { piece } : {}) })),
+    weights: {
+      name: String(weights.source ?? '')
+        .split('/')
+        .pop(),
+      sha256: weights.sha256,
+      precision,
+    },
+    tokens: pass.tokens.map(({ id, text, start, end, special, piece }) => ({
+      id,
+      text,
+      start,
+      end,
+      special,
+      ...(piece ? { piece } : {}),
+    })),
     top: top.map((list) => list.map(({ id, text, logit, probability }) => ({ id, text, logit, probability }))),
     heads: await pass.heads(),
     scaled: packFloats(scaled),
@@ -56,7 +69,10 @@ export async function makeStoredRun(model, text, { name, topK = 20 }) {
   return run;
 }
 
-const missing = (what) => Promise.reject(Object.assign(new Error(`${what} is not part of a stored run; it comes with the weights`), { code: 'stored_run' }));
+const missing = (what) =>
+  Promise.reject(
+    Object.assign(new Error(`${what} is not part of a stored run; it comes with the weights`), { code: 'stored_run' }),
+  );
 
 /** The readable side of a stored run: the verbs of a pass that need no weights. */
 export class StoredPass {
@@ -89,7 +105,8 @@ export class StoredPass {
   async look(query) {
     const { layers, heads } = this.json.shape;
     const out = new Float32Array(layers * heads * (query + 1));
-    for (let i = 0; i < layers * heads; i++) out.set(this.shares(Math.floor(i / heads), i % heads, query).share, i * (query + 1));
+    for (let i = 0; i < layers * heads; i++)
+      out.set(this.shares(Math.floor(i / heads), i % heads, query).share, i * (query + 1));
     return out;
   }
 
@@ -97,7 +114,8 @@ export class StoredPass {
     const { layers, heads } = this.json.shape;
     const out = new Float32Array(layers * heads * this.length);
     for (let i = 0; i < layers * heads; i++) {
-      for (let q = key; q < this.length; q++) out[i * this.length + q] = this.shares(Math.floor(i / heads), i % heads, q).share[key];
+      for (let q = key; q < this.length; q++)
+        out[i * this.length + q] = this.shares(Math.floor(i / heads), i % heads, q).share[key];
     }
     return out;
   }

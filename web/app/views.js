@@ -24,7 +24,17 @@ import { figuresPanel } from '../view/figures_panel.js';
 /** A panel that works only while it is open. */
 function panel(root, store, actions, { name, title, make, teaser }) {
   const body = h('div', { class: 'stack panel-body' });
-  const details = h('details', { class: 'panel', 'data-panel': name, ontoggle: () => actions.openPanel(name, details.open) }, h('summary', {}, h('span', { class: 'panel-title', text: title }), teaser && h('span', { class: 'note', text: teaser })), body);
+  const details = h(
+    'details',
+    { class: 'panel', 'data-panel': name, ontoggle: () => actions.openPanel(name, details.open) },
+    h(
+      'summary',
+      {},
+      h('span', { class: 'panel-title', text: title }),
+      teaser && h('span', { class: 'note', text: teaser }),
+    ),
+    body,
+  );
   root.append(details);
   make(body, store, actions);
 }
@@ -46,11 +56,41 @@ export function mountViews(document, store, actions) {
   headPane(at('head-pane'), store, actions);
   nextList(at('next'), store, actions);
   switches(at('switches'), store, actions);
-  panel(at('inside'), store, actions, { name: 'depth', title: 'Depth', teaser: 'what it would answer after each layer', make: depthPanel });
-  panel(at('inside'), store, actions, { name: 'writers', title: 'Who wrote the answer', teaser: 'the score, split into its parts', make: writersPanel });
+  panel(at('inside'), store, actions, {
+    name: 'depth',
+    title: 'Depth',
+    teaser: 'what it would answer after each layer',
+    make: depthPanel,
+  });
+  panel(at('inside'), store, actions, {
+    name: 'writers',
+    title: 'Who wrote the answer',
+    teaser: 'the score, split into its parts',
+    make: writersPanel,
+  });
   const further = at('further');
-  panel(further, store, actions, { name: 'copying', title: 'Copying, live', teaser: 'heads that look at what came next last time, and the text without them', make: copyingPanel });
-  panel(further, store, actions, { name: 'write', title: 'Write on', teaser: 'continue the text, or ask; every new token can be tapped', make: writePanel });
-  panel(further, store, actions, { name: 'price', title: 'Price', teaser: 'n·(n+1)/2, and measured milliseconds', make: pricePanel });
-  panel(further, store, actions, { name: 'figures', title: 'The article’s figures', teaser: 'every measured claim, on the loaded weights', make: figuresPanel });
+  panel(further, store, actions, {
+    name: 'copying',
+    title: 'Copying, live',
+    teaser: 'heads that look at what came next last time, and the text without them',
+    make: copyingPanel,
+  });
+  panel(further, store, actions, {
+    name: 'write',
+    title: 'Write on',
+    teaser: 'continue the text, or ask; every new token can be tapped',
+    make: writePanel,
+  });
+  panel(further, store, actions, {
+    name: 'price',
+    title: 'Price',
+    teaser: 'n·(n+1)/2, and measured milliseconds',
+    make: pricePanel,
+  });
+  panel(further, store, actions, {
+    name: 'figures',
+    title: 'The article’s figures',
+    teaser: 'every measured claim, on the loaded weights',
+    make: figuresPanel,
+  });
 }

@@ -46,6 +46,7 @@ function linearToOklab([r, g, b]) {
     0.0259040371 * l + 0.7827717662 * m - 0.808675766 * s,
   ];
 }
+/** @param {number[]} lab */
 function oklabToLinear([L, a, b]) {
   const l = (L + 0.3963377774 * a + 0.2158037573 * b) ** 3;
   const m = (L - 0.1055613458 * a - 0.0638541728 * b) ** 3;
@@ -74,13 +75,13 @@ function makeRamp(stops) {
   return { bytes, css, dark };
 }
 
-/** WCAG relative luminance of sRGB bytes. */
-export function luminance([r, g, b]) {
+/** WCAG relative luminance. @param {ArrayLike<number>} rgb sRGB bytes */
+export function luminance(rgb) {
   const f = (v) => {
     const c = v / 255;
     return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
   };
-  return 0.2126 * f(r) + 0.7152 * f(g) + 0.0722 * f(b);
+  return 0.2126 * f(rgb[0]) + 0.7152 * f(rgb[1]) + 0.0722 * f(rgb[2]);
 }
 
 const RAMPS = {

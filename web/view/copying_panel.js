@@ -11,12 +11,25 @@ import * as format from './format.js';
 export function copyingPanel(root, store, actions) {
   const intro = h('p', {});
   const heads = h('ol', { class: 'bars', 'data-view': 'copying-heads' });
-  const measure = h('button', { type: 'button', class: 'button', text: 'Predict with and without them', onclick: () => actions.jobs.copying() });
-  const stop = h('button', { type: 'button', class: 'quiet', text: 'Cancel', onclick: () => actions.jobs.cancel('copying') });
+  const measure = h('button', {
+    type: 'button',
+    class: 'button',
+    text: 'Predict with and without them',
+    onclick: () => actions.jobs.copying(),
+  });
+  const stop = h('button', {
+    type: 'button',
+    class: 'quiet',
+    text: 'Cancel',
+    onclick: () => actions.jobs.cancel('copying'),
+  });
   const said = h('span', { class: 'note' });
   const results = h('ol', { class: 'bars wide', 'data-view': 'copying' });
   root.append(
-    h('p', { class: 'note', text: 'When a word comes back, some heads look at what followed it last time (copying, or induction, heads). The list ranks them on this very text; the bars show the mean probability of the word that really follows.' }),
+    h('p', {
+      class: 'note',
+      text: 'When a word comes back, some heads look at what followed it last time (copying, or induction, heads). The list ranks them on this very text; the bars show the mean probability of the word that really follows.',
+    }),
     intro,
     heads,
     h('div', { class: 'row' }, measure, stop, said),
@@ -34,12 +47,20 @@ export function copyingPanel(root, store, actions) {
     const { second } = repeatedPositions(run.tokens);
     const words = second.slice(0, 8).map((t) => h('b', { class: 'named' }, tokenText(run.tokens[t])));
     if (second.length === 0) {
-      setText(intro, 'No token of this text comes back with another one after it. Write a list of words twice, or tap the example “words”.');
+      setText(
+        intro,
+        'No token of this text comes back with another one after it. Write a list of words twice, or tap the example “words”.',
+      );
       replaceChildren(heads);
       measure.disabled = true;
       return;
     }
-    replaceChildren(intro, `${second.length} token${second.length === 1 ? '' : 's'} come${second.length === 1 ? 's' : ''} back: `, ...words.flatMap((w) => [w, ' ']), second.length > 8 ? '…' : '');
+    replaceChildren(
+      intro,
+      `${second.length} token${second.length === 1 ? '' : 's'} come${second.length === 1 ? 's' : ''} back: `,
+      ...words.flatMap((w) => [w, ' ']),
+      second.length > 8 ? '…' : '',
+    );
     measure.disabled = run.stored || s.copying?.status === 'running';
     if (!stats) return;
     const best = strongestBy(stats, 'induction', 6);
@@ -51,7 +72,13 @@ export function copyingPanel(root, store, actions) {
         return h(
           'li',
           { 'data-value': value },
-          h('button', { type: 'button', class: 'quiet bar-name', text: shortHead(layer, head), 'aria-label': `Open layer ${layer}, head ${head}`, onclick: () => actions.goToHead(layer, head) }),
+          h('button', {
+            type: 'button',
+            class: 'quiet bar-name',
+            text: shortHead(layer, head),
+            'aria-label': `Open layer ${layer}, head ${head}`,
+            onclick: () => actions.goToHead(layer, head),
+          }),
           h('span', { class: 'bar-track' }, bar),
           h('span', { class: 'number', text: format.share(value) }),
         );
@@ -61,7 +88,10 @@ export function copyingPanel(root, store, actions) {
   function update(s) {
     const c = s.copying;
     stop.hidden = c?.status !== 'running';
-    setText(said, !c ? '' : c.status === 'running' ? 'running the text again…' : c.status === 'failed' ? c.message : '');
+    setText(
+      said,
+      !c ? '' : c.status === 'running' ? 'running the text again…' : c.status === 'failed' ? c.message : '',
+    );
     if (!c || c.runId !== s.clean?.id) return replaceChildren(results);
     replaceChildren(
       results,
@@ -71,10 +101,25 @@ export function copyingPanel(root, store, actions) {
         return h(
           'li',
           { 'data-value': r.mean },
-          h('span', { class: 'bar-name' }, r.label, r.off.length ? h('small', { class: 'note', text: ` ${r.off.map((o) => shortHead(o.layer, o.head)).join(' ')}` }) : null),
+          h(
+            'span',
+            { class: 'bar-name' },
+            r.label,
+            r.off.length
+              ? h('small', { class: 'note', text: ` ${r.off.map((o) => shortHead(o.layer, o.head)).join(' ')}` })
+              : null,
+          ),
           h('span', { class: 'bar-track' }, bar),
           h('span', { class: 'number', text: format.share(r.mean ?? NaN) }),
-          r.off.length ? h('button', { type: 'button', class: 'quiet', text: 'switch off above', 'aria-label': `Switch off in the whole view: ${r.label}`, onclick: () => actions.setOff(r.off) }) : h('span', {}),
+          r.off.length
+            ? h('button', {
+                type: 'button',
+                class: 'quiet',
+                text: 'switch off above',
+                'aria-label': `Switch off in the whole view: ${r.label}`,
+                onclick: () => actions.setOff(r.off),
+              })
+            : h('span', {}),
         );
       }),
     );

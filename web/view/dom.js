@@ -21,7 +21,9 @@ export function h(tag, attributes = {}, ...children) {
 
 /** @param {Node} node @param {any[]} children */
 export function append(node, children) {
-  for (const child of children.flat()) if (child !== null && child !== undefined && child !== false) node.appendChild(child instanceof Node ? child : document.createTextNode(child));
+  for (const child of children.flat())
+    if (child !== null && child !== undefined && child !== false)
+      node.appendChild(child instanceof Node ? child : document.createTextNode(child));
 }
 
 /** Sets text only when it differs, so an unchanged view costs no layout. */

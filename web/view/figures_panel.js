@@ -13,19 +13,43 @@ function print(row, value) {
 
 /** @param {HTMLElement} root @param {any} store @param {import('../app/actions.js').Actions} actions */
 export function figuresPanel(root, store, actions) {
-  const run = h('button', { type: 'button', class: 'button', 'data-action': 'figures', text: 'Compute all figures', onclick: () => actions.jobs.figures() });
-  const stop = h('button', { type: 'button', class: 'quiet', text: 'Cancel', onclick: () => actions.jobs.cancel('figures') });
+  const run = h('button', {
+    type: 'button',
+    class: 'button',
+    'data-action': 'figures',
+    text: 'Compute all figures',
+    onclick: () => actions.jobs.figures(),
+  });
+  const stop = h('button', {
+    type: 'button',
+    class: 'quiet',
+    text: 'Cancel',
+    onclick: () => actions.jobs.cancel('figures'),
+  });
   const said = h('span', { class: 'note' });
   const body = h('tbody', {});
   const table = h(
     'table',
     { class: 'plain figures', 'data-view': 'figures', hidden: true },
     h('caption', { class: 'visually-hidden', text: 'Figures of the article and of the loaded weights' }),
-    h('thead', {}, h('tr', {}, h('th', { scope: 'col', text: 'what' }), h('th', { scope: 'col', class: 'number', text: 'article' }), h('th', { scope: 'col', class: 'number', text: 'here' }))),
+    h(
+      'thead',
+      {},
+      h(
+        'tr',
+        {},
+        h('th', { scope: 'col', text: 'what' }),
+        h('th', { scope: 'col', class: 'number', text: 'article' }),
+        h('th', { scope: 'col', class: 'number', text: 'here' }),
+      ),
+    ),
     body,
   );
   root.append(
-    h('p', { class: 'note', text: 'Every measured claim of the article, computed anew on the loaded weights. The article measured the base model in 32-bit arithmetic; other weights give other numbers, and each row says exactly what was computed.' }),
+    h('p', {
+      class: 'note',
+      text: 'Every measured claim of the article, computed anew on the loaded weights. The article measured the base model in 32-bit arithmetic; other weights give other numbers, and each row says exactly what was computed.',
+    }),
     h('div', { class: 'row' }, run, stop, said),
     table,
   );
@@ -34,7 +58,18 @@ export function figuresPanel(root, store, actions) {
     const f = s.figures;
     run.disabled = !s.info || f?.status === 'running';
     stop.hidden = f?.status !== 'running';
-    setText(said, !f ? '' : f.status === 'running' ? 'running the article’s prompts…' : f.status === 'failed' ? f.message : f.status === 'cancelled' ? 'stopped' : `on ${s.source.name}`);
+    setText(
+      said,
+      !f
+        ? ''
+        : f.status === 'running'
+          ? 'running the article’s prompts…'
+          : f.status === 'failed'
+            ? f.message
+            : f.status === 'cancelled'
+              ? 'stopped'
+              : `on ${s.source.name}`,
+    );
     table.hidden = !f?.rows.length;
     if (!f) return;
     replaceChildren(
@@ -43,9 +78,19 @@ export function figuresPanel(root, store, actions) {
         h(
           'tr',
           { 'data-key': row.key },
-          h('th', { scope: 'row' }, h('span', { text: row.what ?? row.key }), h('small', { class: 'note', text: row.definition })),
+          h(
+            'th',
+            { scope: 'row' },
+            h('span', { text: row.what ?? row.key }),
+            h('small', { class: 'note', text: row.definition }),
+          ),
           h('td', { class: 'number', text: print(row, row.article) }),
-          h('td', { class: 'number', 'data-column': 'here', 'data-value': typeof row.here === 'number' ? row.here : null, text: print(row, row.here) }),
+          h('td', {
+            class: 'number',
+            'data-column': 'here',
+            'data-value': typeof row.here === 'number' ? row.here : null,
+            text: print(row, row.here),
+          }),
         ),
       ),
     );

@@ -7,7 +7,11 @@ import { changed } from '../app/store.js';
 export function headChoice(root, store, actions) {
   const layer = h('select', { id: 'layer', class: 'field', onchange: (e) => actions.setLayer(Number(e.target.value)) });
   const head = h('select', { id: 'head', class: 'field', onchange: (e) => actions.setHead(Number(e.target.value)) });
-  const averaged = h('input', { type: 'checkbox', id: 'averaged', onchange: (e) => actions.setAveraged(e.target.checked) });
+  const averaged = h('input', {
+    type: 'checkbox',
+    id: 'averaged',
+    onchange: (e) => actions.setAveraged(e.target.checked),
+  });
   const caution = h('p', {
     class: 'caution',
     hidden: true,

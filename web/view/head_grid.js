@@ -13,10 +13,19 @@ const TOP_HEADS = 8;
 
 /** @param {HTMLElement} root @param {any} store @param {import('../app/actions.js').Actions} actions */
 export function headGrid(root, store, actions) {
-  const choice = h('select', { id: 'shade', class: 'field', onchange: (e) => actions.setShade(e.target.value) }, ...SHADES.map(({ key, name }) => h('option', { value: key, text: name })));
+  const choice = h(
+    'select',
+    { id: 'shade', class: 'field', onchange: (e) => actions.setShade(e.target.value) },
+    ...SHADES.map(({ key, name }) => h('option', { value: key, text: name })),
+  );
   const definition = h('p', { class: 'note definition' });
   const legend = h('div', { class: 'legend-slot' });
-  const grid = h('div', { class: 'atlas', role: 'grid', 'aria-label': 'All heads: a row is a layer, a column is a head', 'data-view': 'atlas' });
+  const grid = h('div', {
+    class: 'atlas',
+    role: 'grid',
+    'aria-label': 'All heads: a row is a layer, a column is a head',
+    'data-view': 'atlas',
+  });
   const top = h('ol', { class: 'top-heads' });
   root.append(
     h('div', { class: 'row' }, h('label', { for: 'shade', class: 'small', text: 'Shade heads by' }), choice),
@@ -36,11 +45,28 @@ export function headGrid(root, store, actions) {
     shape = { layers, heads };
     cells = [];
     grid.style.setProperty('--heads', String(heads));
-    const rows = [h('div', { role: 'row', class: 'atlas-row atlas-top' }, h('span', { role: 'columnheader', class: 'atlas-corner' }, h('span', { class: 'visually-hidden', text: 'layer' })), ...Array.from({ length: heads }, (_, i) => h('span', { role: 'columnheader', text: String(i) })))];
+    const rows = [
+      h(
+        'div',
+        { role: 'row', class: 'atlas-row atlas-top' },
+        h(
+          'span',
+          { role: 'columnheader', class: 'atlas-corner' },
+          h('span', { class: 'visually-hidden', text: 'layer' }),
+        ),
+        ...Array.from({ length: heads }, (_, i) => h('span', { role: 'columnheader', text: String(i) })),
+      ),
+    ];
     for (let layer = 0; layer < layers; layer++) {
       const row = h('div', { role: 'row', class: 'atlas-row' }, h('span', { role: 'rowheader', text: String(layer) }));
       for (let head = 0; head < heads; head++) {
-        const cell = h('button', { type: 'button', class: 'cell', 'data-layer': layer, 'data-head': head, tabindex: '-1' });
+        const cell = h('button', {
+          type: 'button',
+          class: 'cell',
+          'data-layer': layer,
+          'data-head': head,
+          tabindex: '-1',
+        });
         cells.push(cell);
         row.append(h('span', { role: 'gridcell' }, cell));
       }
@@ -51,7 +77,9 @@ export function headGrid(root, store, actions) {
 
   const at = (event) => {
     const cell = event.target instanceof Element ? event.target.closest('.cell') : null;
-    return cell ? { layer: Number(cell.getAttribute('data-layer')), head: Number(cell.getAttribute('data-head')) } : null;
+    return cell
+      ? { layer: Number(cell.getAttribute('data-layer')), head: Number(cell.getAttribute('data-head')) }
+      : null;
   };
   grid.addEventListener('pointerover', (event) => {
     const cell = at(event);
@@ -128,16 +156,43 @@ export function headGrid(root, store, actions) {
         return h(
           'li',
           {},
-          h('button', { type: 'button', class: 'quiet head-link', text: shortHead(layer, head), 'aria-label': `Open layer ${layer}, head ${head}`, onclick: () => actions.goToHead(layer, head) }),
+          h('button', {
+            type: 'button',
+            class: 'quiet head-link',
+            text: shortHead(layer, head),
+            'aria-label': `Open layer ${layer}, head ${head}`,
+            onclick: () => actions.goToHead(layer, head),
+          }),
           h('span', { class: 'number', text: found.print(found.values[i]) }),
-          h('span', { class: 'note', text: found.detail(i) || `${rankOf(found.order ?? found.values, i)} of ${found.values.length}` }),
+          h('span', {
+            class: 'note',
+            text: found.detail(i) || `${rankOf(found.order ?? found.values, i)} of ${found.values.length}`,
+          }),
         );
       }),
     );
-    if (ranked.length === 0) top.append(h('li', { class: 'note', text: s.shade === 'induction' || s.shade === 'duplicate' ? 'No word of this text stands in it twice, so no head has this number.' : 'Nothing to list for this word.' }));
+    if (ranked.length === 0)
+      top.append(
+        h('li', {
+          class: 'note',
+          text:
+            s.shade === 'induction' || s.shade === 'duplicate'
+              ? 'No word of this text stands in it twice, so no head has this number.'
+              : 'Nothing to list for this word.',
+        }),
+      );
     replaceChildren(
       legend,
-      found.scale === 'share' ? shareLegend(s.theme) : found.scale === 'range' ? zeroToMax(found.limit, s.theme) : signedLegend(found.limit, s.theme, (v) => (s.shade === 'effect' ? found.print(v).replace(' points', '') : found.print(v)), found.name),
+      found.scale === 'share'
+        ? shareLegend(s.theme)
+        : found.scale === 'range'
+          ? zeroToMax(found.limit, s.theme)
+          : signedLegend(
+              found.limit,
+              s.theme,
+              (v) => (s.shade === 'effect' ? found.print(v).replace(' points', '') : found.print(v)),
+              found.name,
+            ),
     );
   }
 
@@ -153,7 +208,10 @@ export function headGrid(root, store, actions) {
   store.subscribe((s, before) => {
     if (s.run && (s.run.shape.layers !== shape.layers || s.run.shape.heads !== shape.heads)) {
       build(s.run.shape);
-      focusAt = { row: Math.min(s.layer, s.run.shape.layers - 1), column: Math.min(s.head ?? 0, s.run.shape.heads - 1) };
+      focusAt = {
+        row: Math.min(s.layer, s.run.shape.layers - 1),
+        column: Math.min(s.head ?? 0, s.run.shape.heads - 1),
+      };
       rove();
       paint(s);
       mark(s);
@@ -161,10 +219,20 @@ export function headGrid(root, store, actions) {
     if (choice.value !== s.shade) choice.value = s.shade;
     const d = s.data;
     const b = before.data;
-    if (d.look !== b.look || d.lookedAt !== b.lookedAt || d.heads !== b.heads || d.attribution !== b.attribution || changed(s, before, ['shade', 'theme', 'aside', 'effects', 'run'])) paint(s);
+    if (
+      d.look !== b.look ||
+      d.lookedAt !== b.lookedAt ||
+      d.heads !== b.heads ||
+      d.attribution !== b.attribution ||
+      changed(s, before, ['shade', 'theme', 'aside', 'effects', 'run'])
+    )
+      paint(s);
     if (changed(s, before, ['layer', 'head', 'off', 'run'])) mark(s);
     if (changed(s, before, ['layer', 'head']) && !grid.contains(document.activeElement)) {
-      focusAt = { row: Math.min(s.layer, shape.layers - 1), column: Math.min(s.head ?? focusAt.column, shape.heads - 1) };
+      focusAt = {
+        row: Math.min(s.layer, shape.layers - 1),
+        column: Math.min(s.head ?? focusAt.column, shape.heads - 1),
+      };
       rove();
     }
   });

@@ -15,7 +15,11 @@ export function headPane(root, store, actions) {
   const switchOff = h('button', { type: 'button', class: 'button', 'data-action': 'switch-head' });
   const enlarge = h('button', { type: 'button', class: 'button', text: 'Enlarge' });
   const statistics = h('dl', { class: 'statistics' });
-  const gone = h('p', { class: 'caution', hidden: true, text: 'This head is off: its pattern is still what it would look at, but nothing of it is written.' });
+  const gone = h('p', {
+    class: 'caution',
+    hidden: true,
+    text: 'This head is off: its pattern is still what it would look at, but nothing of it is written.',
+  });
 
   const describe = (row, column) => {
     const s = store.state;
@@ -27,7 +31,12 @@ export function headPane(root, store, actions) {
     return `${from} (${row}) looks at ${to} (${column}): ${format.share(p.values[row * p.n + column])}`;
   };
   const pick = (row) => actions.goToToken(row);
-  const small = patternCanvas({ label: 'Pattern of the head: a row is the word that looks, a column the word looked at. Arrow keys walk, Enter pins the row.', onPick: pick, describe });
+  const small = patternCanvas({
+    label:
+      'Pattern of the head: a row is the word that looks, a column the word looked at. Arrow keys walk, Enter pins the row.',
+    onPick: pick,
+    describe,
+  });
   const large = patternCanvas({ label: 'The same pattern, enlarged', onPick: pick, describe });
   const largeTitle = h('h2', {});
   const largeLegend = h('div', {});
@@ -35,7 +44,12 @@ export function headPane(root, store, actions) {
     h(
       'dialog',
       { class: 'enlarged', 'aria-label': 'The pattern, enlarged' },
-      h('div', { class: 'row' }, largeTitle, h('button', { type: 'button', class: 'button push', text: 'Close', onclick: () => dialog.close() })),
+      h(
+        'div',
+        { class: 'row' },
+        largeTitle,
+        h('button', { type: 'button', class: 'button push', text: 'Close', onclick: () => dialog.close() }),
+      ),
       large.frame,
       large.said,
       largeLegend,
@@ -55,7 +69,18 @@ export function headPane(root, store, actions) {
     h(
       'div',
       { class: 'head-body' },
-      h('div', { class: 'stack tight' }, h('div', { class: 'pattern-axes' }, h('span', { class: 'note', text: 'looks ↓' }), h('span', { class: 'note', text: 'is looked at →' })), small.frame, small.said),
+      h(
+        'div',
+        { class: 'stack tight' },
+        h(
+          'div',
+          { class: 'pattern-axes' },
+          h('span', { class: 'note', text: 'looks ↓' }),
+          h('span', { class: 'note', text: 'is looked at →' }),
+        ),
+        small.frame,
+        small.said,
+      ),
       statistics,
     ),
     dialog,
@@ -82,7 +107,13 @@ export function headPane(root, store, actions) {
     switchOff.disabled = head === null || !s.run || s.run.stored;
     setText(switchOff, off ? 'Switch it on' : 'Switch it off');
     setAttribute(switchOff, 'aria-pressed', String(off));
-    setAttribute(switchOff, 'title', s.run?.stored ? 'This needs the weights; they are on their way.' : 'Zeroes what this head writes, at every position');
+    setAttribute(
+      switchOff,
+      'title',
+      s.run?.stored
+        ? 'This needs the weights; they are on their way.'
+        : 'Zeroes what this head writes, at every position',
+    );
     gone.hidden = !off;
     const rows = s.data.heads?.list;
     if (!s.run || head === null || !rows || rows.length !== s.run.shape.layers * s.run.shape.heads) {
@@ -96,12 +127,32 @@ export function headPane(root, store, actions) {
         const values = rows.map((r) => r[key]);
         const value = values[index];
         const rank = rankOf(values, index);
-        const number = value === null || !Number.isFinite(value) ? 'no word qualifies' : key === 'entropy' ? `${format.decimal(value, 2)} nats` : format.share(value);
+        const number =
+          value === null || !Number.isFinite(value)
+            ? 'no word qualifies'
+            : key === 'entropy'
+              ? `${format.decimal(value, 2)} nats`
+              : format.share(value);
         return h(
           'div',
           {},
-          h('dt', {}, h('button', { type: 'button', class: 'quiet term', text: statistic, title: `${definition} Tap to shade the atlas by it.`, onclick: () => actions.setShade(key) })),
-          h('dd', { class: 'number', 'data-statistic': key, 'data-value': Number.isFinite(value) && value !== null ? value : null, text: number }),
+          h(
+            'dt',
+            {},
+            h('button', {
+              type: 'button',
+              class: 'quiet term',
+              text: statistic,
+              title: `${definition} Tap to shade the atlas by it.`,
+              onclick: () => actions.setShade(key),
+            }),
+          ),
+          h('dd', {
+            class: 'number',
+            'data-statistic': key,
+            'data-value': Number.isFinite(value) && value !== null ? value : null,
+            text: number,
+          }),
           h('dd', { class: 'note number', text: rank === null ? '' : `${rank} of ${values.length}` }),
         );
       }),
@@ -110,8 +161,10 @@ export function headPane(root, store, actions) {
   }
 
   store.subscribe((s, before) => {
-    if (s.data.pattern !== before.data.pattern || changed(s, before, ['token', 'hover', 'aside', 'theme', 'run'])) draw(s);
-    if (s.data.heads !== before.data.heads || changed(s, before, ['layer', 'head', 'previewHead', 'off', 'run'])) describeHead(s);
+    if (s.data.pattern !== before.data.pattern || changed(s, before, ['token', 'hover', 'aside', 'theme', 'run']))
+      draw(s);
+    if (s.data.heads !== before.data.heads || changed(s, before, ['layer', 'head', 'previewHead', 'off', 'run']))
+      describeHead(s);
   });
   describeHead(store.state);
   // The canvas has no size before it is laid out, and another one after the column changed.

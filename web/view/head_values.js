@@ -52,7 +52,10 @@ export function headValues(s) {
       scale: 'share',
       limit: 1,
       print: (v) => (v === null ? '–' : format.share(v)),
-      detail: (i) => (best.key[i] < 0 || found[i] === null ? '' : `${s.shade === 'word' ? 'on' : 'from'} ${shownToken(tokens[best.key[i]])} (token ${best.key[i]})`),
+      detail: (i) =>
+        best.key[i] < 0 || found[i] === null
+          ? ''
+          : `${s.shade === 'word' ? 'on' : 'from'} ${shownToken(tokens[best.key[i]])} (token ${best.key[i]})`,
     };
   }
   const statistic = STATISTICS.find((x) => x.key === s.shade);
@@ -82,7 +85,10 @@ export function headValues(s) {
       scale: 'signed',
       limit: Math.max(1e-6, ...values.map((v) => Math.abs(v ?? 0))),
       print: (v) => (v === null ? '–' : `${format.points(v)} points`),
-      detail: (i) => (values[i] === null ? '' : `${format.share(e.before)} → ${format.share(e.probability[i])}, KL ${format.decimal(e.kl[i], 4)} nats`),
+      detail: (i) =>
+        values[i] === null
+          ? ''
+          : `${format.share(e.before)} → ${format.share(e.probability[i])}, KL ${format.decimal(e.kl[i], 4)} nats`,
       order: values.map((v) => (v === null ? null : Math.abs(v))),
     };
   }

@@ -61,6 +61,8 @@ export function walkGrid(key, { row, column }, rows, columns) {
 
 /** The same for a list. @param {string} key @param {number} at @param {number} count */
 export function walkList(key, at, count) {
-  const to = { ArrowLeft: at - 1, ArrowUp: at - 1, ArrowRight: at + 1, ArrowDown: at + 1, Home: 0, End: count - 1 }[key];
+  const to = { ArrowLeft: at - 1, ArrowUp: at - 1, ArrowRight: at + 1, ArrowDown: at + 1, Home: 0, End: count - 1 }[
+    key
+  ];
   return to === undefined ? null : Math.min(count - 1, Math.max(0, to));
 }

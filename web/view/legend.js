@@ -9,7 +9,11 @@ export function shareLegend(theme) {
   const stops = [0, ...SHARE_TICKS];
   return h(
     'div',
-    { class: 'legend', role: 'img', 'aria-label': 'Shade of a share, from 0 to 100 percent, ticks at 1, 10 and 50 percent' },
+    {
+      class: 'legend',
+      role: 'img',
+      'aria-label': 'Shade of a share, from 0 to 100 percent, ticks at 1, 10 and 50 percent',
+    },
     ...stops.map((s) => {
       const swatch = h('i', {});
       swatch.style.backgroundColor = shareColor(s, theme);

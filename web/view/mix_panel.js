@@ -17,11 +17,22 @@ export function mixPanel(root, store) {
   function update(s) {
     const { layer, head } = shownHead(s);
     const w = s.data.written;
-    const current = s.run && w && !w.failed && w.query === query(s) && w.layer === layer && w.head === head && w.values.length === query(s) + 1;
+    const current =
+      s.run &&
+      w &&
+      !w.failed &&
+      w.query === query(s) &&
+      w.layer === layer &&
+      w.head === head &&
+      w.values.length === query(s) + 1;
     setAttribute(root, 'data-waiting', current ? null : '');
     if (!s.run || head === null || s.run.stored) {
       replaceChildren(list);
-      note.textContent = !s.run ? '' : head === null ? 'Each head writes its own mix: choose one head to see it.' : 'Comes with the weights.';
+      note.textContent = !s.run
+        ? ''
+        : head === null
+          ? 'Each head writes its own mix: choose one head to see it.'
+          : 'Comes with the weights.';
       return;
     }
     if (!current) return;
@@ -39,12 +50,36 @@ export function mixPanel(root, store) {
       ...best.map((i) => {
         const bar = h('i', { class: 'bar' });
         bar.style.width = `${(values[i] / most) * 100}%`;
-        return h('li', { 'data-position': i, 'data-value': values[i] }, h('span', { class: 'bar-name' }, tokenText(s.run.tokens[i])), h('span', { class: 'bar-track' }, bar), h('span', { class: 'number', text: format.signed(values[i], 2) }));
+        return h(
+          'li',
+          { 'data-position': i, 'data-value': values[i] },
+          h('span', { class: 'bar-name' }, tokenText(s.run.tokens[i])),
+          h('span', { class: 'bar-track' }, bar),
+          h('span', { class: 'number', text: format.signed(values[i], 2) }),
+        );
       }),
-      values.length > SHOWN && h('li', { class: 'note' }, h('span', { class: 'bar-name', text: `${values.length - SHOWN} other${values.length - SHOWN > 1 ? 's' : ''}` }), h('span', { class: 'bar-track' }), h('span', { class: 'number', text: format.signed(rest, 2) })),
+      values.length > SHOWN &&
+        h(
+          'li',
+          { class: 'note' },
+          h('span', {
+            class: 'bar-name',
+            text: `${values.length - SHOWN} other${values.length - SHOWN > 1 ? 's' : ''}`,
+          }),
+          h('span', { class: 'bar-track' }),
+          h('span', { class: 'number', text: format.signed(rest, 2) }),
+        ),
     );
   }
   store.subscribe((s, b) => {
-    if (s.data.written !== b.data.written || s.run !== b.run || s.head !== b.head || s.layer !== b.layer || s.previewHead !== b.previewHead || s.off !== b.off) update(s);
+    if (
+      s.data.written !== b.data.written ||
+      s.run !== b.run ||
+      s.head !== b.head ||
+      s.layer !== b.layer ||
+      s.previewHead !== b.previewHead ||
+      s.off !== b.off
+    )
+      update(s);
   });
 }

@@ -22,7 +22,7 @@ export function nextList(root, store, actions) {
     if (!item) return;
     const id = Number(item.getAttribute('data-id'));
     const found = store.state.data.top?.list.find((t) => t.id === id);
-    actions.follow(store.state.target?.id === id ? null : (found && { id, text: found.text }));
+    actions.follow(store.state.target?.id === id ? null : found && { id, text: found.text });
   });
 
   function update(s) {
@@ -42,7 +42,12 @@ export function nextList(root, store, actions) {
     const switched = s.run.off.length > 0;
     const clean = s.data.cleanTop?.position === top.position ? s.data.cleanTop.list : null;
     const followed = s.target ?? null;
-    setText(sub, switched ? 'With the switches below; the mark on each bar is where it stood before.' : 'Of all the model’s tokens. Tap one to follow it.');
+    setText(
+      sub,
+      switched
+        ? 'With the switches below; the mark on each bar is where it stood before.'
+        : 'Of all the model’s tokens. Tap one to follow it.',
+    );
     const rows = top.list.slice(0, SHOWN);
     const most = Math.max(rows[0]?.probability ?? 1, switched && clean ? clean[0].probability : 0, 1e-9);
     replaceChildren(
@@ -59,7 +64,12 @@ export function nextList(root, store, actions) {
           { 'data-id': t.id, 'data-value': t.probability, 'data-logit': t.logit },
           h(
             'button',
-            { type: 'button', class: 'follow', 'aria-pressed': String(isFollowed), 'aria-label': `${isFollowed ? 'Stop following' : 'Follow'} ${spokenToken(t)}: ${format.share(t.probability)}${was ? `, before ${format.share(was.probability)}` : ''}` },
+            {
+              type: 'button',
+              class: 'follow',
+              'aria-pressed': String(isFollowed),
+              'aria-label': `${isFollowed ? 'Stop following' : 'Follow'} ${spokenToken(t)}: ${format.share(t.probability)}${was ? `, before ${format.share(was.probability)}` : ''}`,
+            },
             h('span', { class: 'bar-name' }, tokenText(t)),
             h('span', { class: 'bar-track' }, bar, mark),
             h('span', { class: 'number', text: format.share(t.probability) }),
@@ -69,11 +79,19 @@ export function nextList(root, store, actions) {
     );
     const listed = rows.reduce((sum, t) => sum + t.probability, 0);
     others.dataset.value = String(Math.max(0, 1 - listed));
-    replaceChildren(others, h('span', { text: `all ${format.count(s.run.shape.vocab - rows.length)} others together` }), h('span', { class: 'number', text: format.share(Math.max(0, 1 - listed)) }));
+    replaceChildren(
+      others,
+      h('span', { text: `all ${format.count(s.run.shape.vocab - rows.length)} others together` }),
+      h('span', { class: 'number', text: format.share(Math.max(0, 1 - listed)) }),
+    );
   }
   store.subscribe((s, b) => {
-    if (s.data.top !== b.data.top || s.data.cleanTop !== b.data.cleanTop || changed(s, b, ['run', 'hover', 'token', 'target'])) update(s);
+    if (
+      s.data.top !== b.data.top ||
+      s.data.cleanTop !== b.data.cleanTop ||
+      changed(s, b, ['run', 'hover', 'token', 'target'])
+    )
+      update(s);
   });
   update(store.state);
 }
-

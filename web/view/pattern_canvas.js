@@ -8,7 +8,9 @@ import { matrixCells, cellAt, walkGrid } from './layout.js';
  * @param {{label: string, onPick: (row: number, column: number) => void, describe: (row: number, column: number) => string}} options
  */
 export function patternCanvas({ label, onPick, describe }) {
-  const canvas = /** @type {HTMLCanvasElement} */ (h('canvas', { class: 'pattern', tabindex: '0', role: 'img', 'aria-label': label }));
+  const canvas = /** @type {HTMLCanvasElement} */ (
+    h('canvas', { class: 'pattern', tabindex: '0', role: 'img', 'aria-label': label })
+  );
   const cursor = h('div', { class: 'pattern-cursor', hidden: true });
   const said = h('p', { class: 'note pattern-said', 'aria-live': 'polite' });
   const frame = h('div', { class: 'pattern-frame' }, canvas, cursor);
@@ -59,7 +61,7 @@ export function patternCanvas({ label, onPick, describe }) {
     canvas,
     /**
      * One pass over an image of n × n pixels; the browser enlarges it. No element per cell.
-     * @param {ArrayLike<number>} values [n, n] @param {{row: number|null, aside: boolean, theme: 'light'|'dark'}} options
+     * @param {ArrayLike<number>} values [n, n] @param {number} count n @param {{row: number|null, aside: boolean, theme: 'light'|'dark'}} options
      */
     draw(values, count, { row, aside, theme }) {
       n = count;

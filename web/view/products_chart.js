@@ -15,7 +15,13 @@ export function productsChart(values) {
   const half = Math.ceil(d / 2);
   const limit = Math.max(1e-9, ...Array.from(values, Math.abs));
   const step = WIDTH / half;
-  const picture = svg('svg', { viewBox: `0 0 ${WIDTH} ${LANE * 2 + 16}`, class: 'products', role: 'img', 'aria-label': `${d} signed products, from ${format.signed(-limit)} to ${format.signed(limit)}`, preserveAspectRatio: 'none' });
+  const picture = svg('svg', {
+    viewBox: `0 0 ${WIDTH} ${LANE * 2 + 16}`,
+    class: 'products',
+    role: 'img',
+    'aria-label': `${d} signed products, from ${format.signed(-limit)} to ${format.signed(limit)}`,
+    preserveAspectRatio: 'none',
+  });
   for (let lane = 0; lane < 2; lane++) {
     const zero = lane * (LANE + 8) + LANE / 2 + 4;
     picture.append(svg('line', { x1: 0, x2: WIDTH, y1: zero, y2: zero, class: 'axis' }));
@@ -27,7 +33,15 @@ export function productsChart(values) {
       picture.append(
         svg(
           'rect',
-          { x: i * step + 1, y: v < 0 ? zero : zero - height, width: Math.max(1, step - 2), height, class: v < 0 ? 'minus' : 'plus', 'data-slot': slot, 'data-value': v },
+          {
+            x: i * step + 1,
+            y: v < 0 ? zero : zero - height,
+            width: Math.max(1, step - 2),
+            height,
+            class: v < 0 ? 'minus' : 'plus',
+            'data-slot': slot,
+            'data-value': v,
+          },
           svg('title', { text: `slot ${slot}: ${format.signed(v, 3)}` }),
         ),
       );
@@ -39,6 +53,12 @@ export function productsChart(values) {
     'div',
     { class: 'products-box' },
     picture,
-    h('p', { class: 'note' }, `${d} products, slot 0 to ${d - 1}, in two lanes (slots ${0}–${half - 1} above, ${half}–${d - 1} below: slot i and slot i + ${half} are turned together). Bars end at ±${format.signed(limit)}. They sum to `, h('b', { 'data-sum': sum, text: format.signed(sum) }), ', this row’s query·key.'),
+    h(
+      'p',
+      { class: 'note' },
+      `${d} products, slot 0 to ${d - 1}, in two lanes (slots ${0}–${half - 1} above, ${half}–${d - 1} below: slot i and slot i + ${half} are turned together). Bars end at ±${format.signed(limit)}. They sum to `,
+      h('b', { 'data-sum': sum, text: format.signed(sum) }),
+      ', this row’s query·key.',
+    ),
   );
 }

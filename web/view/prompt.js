@@ -8,14 +8,29 @@ import * as format from './format.js';
 /** @param {HTMLElement} root @param {any} store @param {import('../app/actions.js').Actions} actions */
 export function prompt(root, store, actions) {
   const field = /** @type {HTMLTextAreaElement} */ (
-    h('textarea', { id: 'prompt', class: 'field prompt', rows: 2, spellcheck: 'false', autocapitalize: 'off', autocomplete: 'off', 'aria-describedby': 'prompt-status' })
+    h('textarea', {
+      id: 'prompt',
+      class: 'field prompt',
+      rows: 2,
+      spellcheck: 'false',
+      autocapitalize: 'off',
+      autocomplete: 'off',
+      'aria-describedby': 'prompt-status',
+    })
   );
   field.value = store.state.text;
   field.addEventListener('input', () => actions.type(field.value));
   field.addEventListener('keydown', (event) => event.stopPropagation());
 
   const tap = (e) =>
-    h('button', { type: 'button', class: 'quiet example', 'data-example': e.name, title: e.text, text: e.label, onclick: () => actions.example(e.name) });
+    h('button', {
+      type: 'button',
+      class: 'quiet example',
+      'data-example': e.name,
+      title: e.text,
+      text: e.label,
+      onclick: () => actions.example(e.name),
+    });
   const stored = EXAMPLES.map(tap);
   const more = MORE_EXAMPLES.map(tap);
   const status = h('span', { id: 'prompt-status', class: 'note' });
@@ -27,7 +42,13 @@ export function prompt(root, store, actions) {
       { class: 'row prompt-head' },
       h('label', { for: 'prompt', class: 'prompt-label', text: 'Your text' }),
       status,
-      h('div', { class: 'row examples', role: 'group', 'aria-label': 'Examples' }, h('span', { class: 'note', text: 'examples' }), ...stored, ...more),
+      h(
+        'div',
+        { class: 'row examples', role: 'group', 'aria-label': 'Examples' },
+        h('span', { class: 'note', text: 'examples' }),
+        ...stored,
+        ...more,
+      ),
     ),
     field,
     problem,
@@ -45,7 +66,8 @@ export function prompt(root, store, actions) {
       parts.push(`${format.count(s.run.tokens.length)} tokens`);
       if (s.run.stored) parts.push('stored run, until the weights are in');
       else parts.push(`one pass ${format.duration(s.run.ms)}`);
-    } else if (s.text !== '' && !s.problem) parts.push(s.load.status === 'ready' ? 'reading…' : 'runs when the weights are in');
+    } else if (s.text !== '' && !s.problem)
+      parts.push(s.load.status === 'ready' ? 'reading…' : 'runs when the weights are in');
     setText(status, parts.join(' · '));
     setAttribute(status, 'data-stored', s.run?.stored ? '' : null);
     problem.hidden = !s.problem;

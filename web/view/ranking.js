@@ -2,11 +2,16 @@
 
 /** Statistics of a head, in the order of the atlas' list, with the definition the page prints. */
 export const STATISTICS = [
-  { key: 'previous', name: 'previous token', definition: 'Mean share on the token just before, over all tokens but the first.' },
+  {
+    key: 'previous',
+    name: 'previous token',
+    definition: 'Mean share on the token just before, over all tokens but the first.',
+  },
   {
     key: 'first',
     name: 'first token (sink)',
-    definition: 'Mean share on the very first token, from the fifth token on. Much of it is an attention sink (Xiao et al. 2023): a place to put attention that is not needed.',
+    definition:
+      'Mean share on the very first token, from the fifth token on. Much of it is an attention sink (Xiao et al. 2023): a place to put attention that is not needed.',
   },
   { key: 'self', name: 'self', definition: 'Mean share on the token itself, over all tokens but the first.' },
   {
@@ -23,7 +28,8 @@ export const STATISTICS = [
   {
     key: 'entropy',
     name: 'entropy',
-    definition: 'Mean spread of a row, −Σ a·ln a in nats, from the fifth token on: 0 looks at one token only; large looks everywhere.',
+    definition:
+      'Mean spread of a row, −Σ a·ln a in nats, from the fifth token on: 0 looks at one token only; large looks everywhere.',
   },
 ];
 
@@ -96,7 +102,8 @@ export function bestLayers(lens) {
   for (const { layer, top } of lens) {
     top.forEach((t, rank) => {
       const seen = best.get(t.id);
-      if (!seen || t.probability > seen.probability) best.set(t.id, { id: t.id, text: t.text, layer, rank: rank + 1, probability: t.probability });
+      if (!seen || t.probability > seen.probability)
+        best.set(t.id, { id: t.id, text: t.text, layer, rank: rank + 1, probability: t.probability });
     });
   }
   return [...best.values()].sort((a, b) => b.probability - a.probability);

@@ -24,8 +24,14 @@ export function scoreTable(s) {
   const { layer, head } = shownHead(s);
   const averaged = head === null;
   const { row, pattern } = s.data;
-  const wholePattern = pattern && !pattern.failed && pattern.n === n && pattern.head === head && (averaged || pattern.layer === layer) ? pattern.values : null;
-  const wholeRow = row && !row.failed && row.query === at && row.layer === layer && row.head === head && row.share.length === at + 1 ? row : null;
+  const wholePattern =
+    pattern && !pattern.failed && pattern.n === n && pattern.head === head && (averaged || pattern.layer === layer)
+      ? pattern.values
+      : null;
+  const wholeRow =
+    row && !row.failed && row.query === at && row.layer === layer && row.head === head && row.share.length === at + 1
+      ? row
+      : null;
 
   /** @type {Row[]} */
   let rows;
@@ -35,16 +41,40 @@ export function scoreTable(s) {
     const groups = wordGroups(s.run.tokens);
     const shares = groupPattern(wholePattern, n, groups);
     const here = groupOf(groups, at);
-    rows = groups.map(({ start, end }, i) => ({ position: start, end, later: i > here, aside: s.aside && i === 0, qk: null, scaled: null, share: i > here ? null : shares[here * groups.length + i] }));
+    rows = groups.map(({ start, end }, i) => ({
+      position: start,
+      end,
+      later: i > here,
+      aside: s.aside && i === 0,
+      qk: null,
+      scaled: null,
+      share: i > here ? null : shares[here * groups.length + i],
+    }));
   } else if (averaged) {
     if (!wholePattern) return null;
-    rows = s.run.tokens.map((_, k) => ({ position: k, end: k + 1, later: k > at, aside: s.aside && k === 0, qk: null, scaled: null, share: k > at ? null : wholePattern[at * n + k] }));
+    rows = s.run.tokens.map((_, k) => ({
+      position: k,
+      end: k + 1,
+      later: k > at,
+      aside: s.aside && k === 0,
+      qk: null,
+      scaled: null,
+      share: k > at ? null : wholePattern[at * n + k],
+    }));
   } else {
     if (!wholeRow) return null;
     rows = s.run.tokens.map((_, k) => {
       if (k > at) return { position: k, end: k + 1, later: true, aside: false, qk: null, scaled: null, share: null };
       if (Number.isFinite(wholeRow.qk[k])) limit = Math.max(limit, Math.abs(wholeRow.qk[k]));
-      return { position: k, end: k + 1, later: false, aside: s.aside && k === 0, qk: wholeRow.qk[k], scaled: wholeRow.scaled[k], share: wholeRow.share[k] };
+      return {
+        position: k,
+        end: k + 1,
+        later: false,
+        aside: s.aside && k === 0,
+        qk: wholeRow.qk[k],
+        scaled: wholeRow.scaled[k],
+        share: wholeRow.share[k],
+      };
     });
   }
   const first = rows[0]?.share ?? 0;
@@ -52,4 +82,3 @@ export function scoreTable(s) {
   if (s.sort === 'share') rows.sort((a, b) => (b.share ?? -1) - (a.share ?? -1) || a.position - b.position);
   return { rows, at, limit, sum, first, averaged, words: s.words };
 }
-

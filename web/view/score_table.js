@@ -20,7 +20,8 @@ const WHOLE = 160;
 export function scoreTableView(root, store, actions) {
   const title = h('h2', {});
   const sub = h('p', { class: 'note' });
-  const sorter = (key, label) => h('button', { type: 'button', class: 'sorter', onclick: () => actions.setSort(key) }, label);
+  const sorter = (key, label) =>
+    h('button', { type: 'button', class: 'sorter', onclick: () => actions.setSort(key) }, label);
   const divided = h('th', { scope: 'col', class: 'number' });
   const head = h(
     'tr',
@@ -34,7 +35,14 @@ export function scoreTableView(root, store, actions) {
   const body = h('tbody', {});
   const sumCell = h('td', { class: 'number', 'data-column': 'sum' });
   const endsCell = h('td', { class: 'number note', colspan: 2 });
-  const table = h('table', { class: 'scores', 'data-view': 'scores' }, h('caption', { class: 'visually-hidden' }), h('thead', {}, head), body, h('tfoot', {}, h('tr', {}, h('th', { scope: 'row', text: 'together' }), endsCell, sumCell, h('td', {}))));
+  const table = h(
+    'table',
+    { class: 'scores', 'data-view': 'scores' },
+    h('caption', { class: 'visually-hidden' }),
+    h('thead', {}, head),
+    body,
+    h('tfoot', {}, h('tr', {}, h('th', { scope: 'row', text: 'together' }), endsCell, sumCell, h('td', {}))),
+  );
   const scroller = h('div', { class: 'scores-scroll' }, table);
   const aside = h('input', { type: 'checkbox', id: 'aside', onchange: (e) => actions.setAside(e.target.checked) });
   const asideText = h('span', {});
@@ -42,7 +50,12 @@ export function scoreTableView(root, store, actions) {
   const note = h('p', { class: 'note' });
   root.append(
     h('div', { class: 'stack tight' }, title, sub),
-    h('div', { class: 'row options' }, h('label', { class: 'row check' }, words, 'whole words'), h('label', { class: 'row check' }, aside, 'set the first token aside')),
+    h(
+      'div',
+      { class: 'row options' },
+      h('label', { class: 'row check' }, words, 'whole words'),
+      h('label', { class: 'row check' }, aside, 'set the first token aside'),
+    ),
     h('p', { class: 'note sink' }, asideText),
     scroller,
     note,
@@ -92,7 +105,14 @@ export function scoreTableView(root, store, actions) {
   function fill(row, r, t, s) {
     const tokens = s.run.tokens;
     const token =
-      r.end - r.position === 1 ? tokens[r.position] : { text: tokens.slice(r.position, r.end).map((x) => (x.piece && x.piece[0] > 0 ? '' : x.text)).join('') };
+      r.end - r.position === 1
+        ? tokens[r.position]
+        : {
+            text: tokens
+              .slice(r.position, r.end)
+              .map((x) => (x.piece && x.piece[0] > 0 ? '' : x.text))
+              .join(''),
+          };
     setAttribute(row.tr, 'data-position', r.position);
     setAttribute(row.tr, 'data-later', r.later ? '' : null);
     setAttribute(row.tr, 'data-aside', r.aside ? '' : null);
@@ -124,7 +144,11 @@ export function scoreTableView(root, store, actions) {
     row.cut.hidden = r.later || t.averaged || t.words || t.at === 0 || s.run.stored;
     setText(row.cut, isCut ? 'mend' : 'cut');
     setAttribute(row.cut, 'aria-pressed', String(isCut));
-    setAttribute(row.cut, 'aria-label', `${isCut ? 'Mend' : 'Cut'} the link from ${spokenToken(tokens[t.at])} to ${spokenToken(token)}`);
+    setAttribute(
+      row.cut,
+      'aria-label',
+      `${isCut ? 'Mend' : 'Cut'} the link from ${spokenToken(tokens[t.at])} to ${spokenToken(token)}`,
+    );
   }
 
   function draw(s) {
@@ -134,7 +158,14 @@ export function scoreTableView(root, store, actions) {
     const whole = t.rows.length <= WHOLE;
     const w = whole
       ? { first: 0, end: t.rows.length, before: 0, after: 0 }
-      : rowWindow({ count: t.rows.length, rowHeight: ROW_HEIGHT, scrollTop: scroller.scrollTop, viewHeight: scroller.clientHeight || 600, openIndex, openHeight: OPEN_HEIGHT });
+      : rowWindow({
+          count: t.rows.length,
+          rowHeight: ROW_HEIGHT,
+          scrollTop: scroller.scrollTop,
+          viewHeight: scroller.clientHeight || 600,
+          openIndex,
+          openHeight: OPEN_HEIGHT,
+        });
     const count = w.end - w.first;
     while (pool.length < count) pool.push(makeRow());
     for (let i = 0; i < count; i++) {
@@ -171,7 +202,13 @@ export function scoreTableView(root, store, actions) {
       cell.dataset.for = p.forKey;
     } else {
       delete cell.dataset.for;
-      replaceChildren(cell, h('p', { class: 'note products-box', text: s.run.stored ? 'The single products come with the weights.' : 'Reading the products…' }));
+      replaceChildren(
+        cell,
+        h('p', {
+          class: 'note products-box',
+          text: s.run.stored ? 'The single products come with the weights.' : 'Reading the products…',
+        }),
+      );
     }
   }
 
@@ -188,12 +225,23 @@ export function scoreTableView(root, store, actions) {
     const { layer, head: h_ } = shownHead(s);
     replaceChildren(title, 'Where ', h('b', { class: 'named' }, tokenText(token)), ' looks');
     const name = headName(layer, h_);
-    setText(sub, `${name[0].toUpperCase()}${name.slice(1)} · token ${query(s)}${pinned(s) === query(s) ? ', pinned' : s.hover !== null ? ', preview' : s.token === null ? ', the last word' : ''}`);
+    setText(
+      sub,
+      `${name[0].toUpperCase()}${name.slice(1)} · token ${query(s)}${pinned(s) === query(s) ? ', pinned' : s.hover !== null ? ', preview' : s.token === null ? ', the last word' : ''}`,
+    );
     const root_ = Math.sqrt(s.run.shape.headDim);
     setText(divided, `÷${Number.isInteger(root_) ? root_ : root_.toFixed(2)}`);
     setAttribute(divided, 'title', `Divided by the square root of the ${s.run.shape.headDim} slots of a head`);
-    for (const th of head.querySelectorAll('[data-sort]')) setAttribute(th, 'aria-sort', th.dataset.sort === s.sort ? (s.sort === 'share' ? 'descending' : 'ascending') : null);
-    setText(/** @type {HTMLElement} */ (table.caption), `Scores and shares of ${spokenToken(token)}, token ${query(s)}, in ${name}`);
+    for (const th of head.querySelectorAll('[data-sort]'))
+      setAttribute(
+        th,
+        'aria-sort',
+        th.dataset.sort === s.sort ? (s.sort === 'share' ? 'descending' : 'ascending') : null,
+      );
+    setText(
+      /** @type {HTMLElement} */ (table.caption),
+      `Scores and shares of ${spokenToken(token)}, token ${query(s)}, in ${name}`,
+    );
     if (!t) return;
     sumCell.dataset.value = String(t.sum);
     setText(sumCell, s.aside ? format.share(t.sum - t.first) : format.share(t.sum));
@@ -221,8 +269,26 @@ export function scoreTableView(root, store, actions) {
 
   store.subscribe((s, old) => {
     const d = s.data;
-    const moved = changed(s, old, ['run', 'hover', 'token', 'layer', 'head', 'previewHead', 'words', 'aside', 'sort', 'off']);
-    if (!moved && d.row === old.data.row && d.pattern === old.data.pattern && d.products === old.data.products && !changed(s, old, ['open', 'theme'])) return;
+    const moved = changed(s, old, [
+      'run',
+      'hover',
+      'token',
+      'layer',
+      'head',
+      'previewHead',
+      'words',
+      'aside',
+      'sort',
+      'off',
+    ]);
+    if (
+      !moved &&
+      d.row === old.data.row &&
+      d.pattern === old.data.pattern &&
+      d.products === old.data.products &&
+      !changed(s, old, ['open', 'theme'])
+    )
+      return;
     // Until the new numbers are in, the old row stands whole: never a mix of two rows.
     const now = scoreTable(s);
     if (now) shown = now;

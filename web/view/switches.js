@@ -11,9 +11,27 @@ import * as format from './format.js';
 export function switches(root, store, actions) {
   const followed = h('div', { class: 'followed', 'data-view': 'followed' });
   const list = h('ul', { class: 'off-list', 'data-view': 'off' });
-  const undo = h('button', { type: 'button', class: 'button', 'data-action': 'undo', text: 'Undo', onclick: () => actions.undoOff() });
-  const all = h('button', { type: 'button', class: 'button', 'data-action': 'all-on', text: 'All on again', onclick: () => actions.setOff([]) });
-  const find = h('button', { type: 'button', class: 'button', 'data-action': 'effects', text: 'Which heads matter here?', onclick: () => actions.findEffects() });
+  const undo = h('button', {
+    type: 'button',
+    class: 'button',
+    'data-action': 'undo',
+    text: 'Undo',
+    onclick: () => actions.undoOff(),
+  });
+  const all = h('button', {
+    type: 'button',
+    class: 'button',
+    'data-action': 'all-on',
+    text: 'All on again',
+    onclick: () => actions.setOff([]),
+  });
+  const find = h('button', {
+    type: 'button',
+    class: 'button',
+    'data-action': 'effects',
+    text: 'Which heads matter here?',
+    onclick: () => actions.findEffects(),
+  });
   const stop = h('button', { type: 'button', class: 'quiet', text: 'Cancel', onclick: () => actions.cancelEffects() });
   const progress = h('progress', { max: 1, value: 0, 'aria-label': 'Heads switched off so far' });
   const progressText = h('span', { class: 'note' });
@@ -23,7 +41,10 @@ export function switches(root, store, actions) {
     h('h3', { text: 'Switched off' }),
     list,
     h('div', { class: 'row' }, undo, all),
-    h('p', { class: 'note', text: 'A share shows where a head looks. Only switching it off shows whether that matters for the answer.' }),
+    h('p', {
+      class: 'note',
+      text: 'A share shows where a head looks. Only switching it off shows whether that matters for the answer.',
+    }),
     h('div', { class: 'row' }, find),
     running,
   );
@@ -41,16 +62,33 @@ export function switches(root, store, actions) {
     const delta = st.now.probability - before.probability;
     replaceChildren(
       followed,
-      h('div', { class: 'followed-name' }, h('span', { class: 'note', text: s.target ? 'followed' : 'the first answer, followed' }), h('b', {}, tokenText({ text: name }))),
+      h(
+        'div',
+        { class: 'followed-name' },
+        h('span', { class: 'note', text: s.target ? 'followed' : 'the first answer, followed' }),
+        h('b', {}, tokenText({ text: name })),
+      ),
       h(
         'div',
         { class: 'followed-numbers' },
-        h('span', { 'data-moment': 'before', 'data-value': before.probability, text: format.share(before.probability) }),
+        h('span', {
+          'data-moment': 'before',
+          'data-value': before.probability,
+          text: format.share(before.probability),
+        }),
         moved && h('span', { 'aria-label': 'becomes', text: '→' }),
-        moved && h('span', { 'data-moment': 'after', 'data-value': st.now.probability, text: format.share(st.now.probability) }),
+        moved &&
+          h('span', {
+            'data-moment': 'after',
+            'data-value': st.now.probability,
+            text: format.share(st.now.probability),
+          }),
         moved && h('span', { class: delta < 0 ? 'minus-text' : 'plus-text', text: `${format.points(delta)} points` }),
       ),
-      h('div', { class: 'note', text: `score ${format.signed(before.logit)}${moved ? ` → ${format.signed(st.now.logit)}` : ''} · ${format.count(before.rank)}${ordinal(before.rank)}${moved ? ` → ${format.count(st.now.rank)}${ordinal(st.now.rank)}` : ''} of ${format.count(s.run.shape.vocab)}` }),
+      h('div', {
+        class: 'note',
+        text: `score ${format.signed(before.logit)}${moved ? ` → ${format.signed(st.now.logit)}` : ''} · ${format.count(before.rank)}${ordinal(before.rank)}${moved ? ` → ${format.count(st.now.rank)}${ordinal(st.now.rank)}` : ''} of ${format.count(s.run.shape.vocab)}`,
+      }),
     );
   }
 
@@ -60,17 +98,36 @@ export function switches(root, store, actions) {
       list,
       ...s.off.map((o) => {
         const link = o.query !== undefined;
-        const fits = !s.run || (o.layer < s.run.shape.layers && o.head < s.run.shape.heads && (!link || o.query < tokens.length));
-        const what = link ? `${shortHead(o.layer, o.head)}: ${fits && tokens[o.query] ? `${shownToken(tokens[o.query])} → ${shownToken(tokens[o.key])}` : `${o.query} → ${o.key}`}` : shortHead(o.layer, o.head);
+        const fits =
+          !s.run || (o.layer < s.run.shape.layers && o.head < s.run.shape.heads && (!link || o.query < tokens.length));
+        const what = link
+          ? `${shortHead(o.layer, o.head)}: ${fits && tokens[o.query] ? `${shownToken(tokens[o.query])} → ${shownToken(tokens[o.key])}` : `${o.query} → ${o.key}`}`
+          : shortHead(o.layer, o.head);
         return h(
           'li',
           { class: 'row' },
-          h('button', { type: 'button', class: 'quiet', text: what, title: 'Show this head', onclick: () => actions.goToHead(o.layer, o.head) }),
+          h('button', {
+            type: 'button',
+            class: 'quiet',
+            text: what,
+            title: 'Show this head',
+            onclick: () => actions.goToHead(o.layer, o.head),
+          }),
           !fits && h('span', { class: 'note', text: 'not in this text' }),
-          h('button', { type: 'button', class: 'quiet push', text: 'switch on', 'aria-label': `Switch ${what} on`, onclick: () => actions.toggleOff(o) }),
+          h('button', {
+            type: 'button',
+            class: 'quiet push',
+            text: 'switch on',
+            'aria-label': `Switch ${what} on`,
+            onclick: () => actions.toggleOff(o),
+          }),
         );
       }),
-      s.off.length === 0 && h('li', { class: 'note', text: 'Nothing. Switch a head off where its pattern stands, or cut one link in the table.' }),
+      s.off.length === 0 &&
+        h('li', {
+          class: 'note',
+          text: 'Nothing. Switch a head off where its pattern stands, or cut one link in the table.',
+        }),
     );
     undo.disabled = s.offBefore.length === 0;
     all.disabled = s.off.length === 0;

@@ -14,12 +14,15 @@ import * as format from './format.js';
 /** @param {HTMLElement} root @param {any} store @param {import('../app/actions.js').Actions} actions */
 export function tokenStrip(root, store, actions) {
   const list = h('ol', { class: 'strip', 'data-view': 'tokens', role: 'list', 'aria-label': 'The words of the text' });
-  const empty = h('p', { class: 'note strip-empty', text: 'Type a text, and every piece the model reads stands here as a chip.' });
+  const empty = h('p', {
+    class: 'note strip-empty',
+    text: 'Type a text, and every piece the model reads stands here as a chip.',
+  });
   const caption = h('p', { class: 'note strip-caption' });
   root.append(list, empty, caption);
 
   /** @type {{button: HTMLElement, up: HTMLElement, text: HTMLElement, down: HTMLElement, token: any, start: number, end: number}[]} */
-  let chips = [];
+  const chips = [];
   let focusAt = -1;
 
   const indexOf = (event) => {
@@ -61,7 +64,10 @@ export function tokenStrip(root, store, actions) {
   function rove() {
     const s = store.state;
     const want = focusAt >= 0 ? focusAt : (pinned(s) ?? query(s));
-    const at = Math.max(0, chips.findIndex((c) => want >= c.start && want < c.end));
+    const at = Math.max(
+      0,
+      chips.findIndex((c) => want >= c.start && want < c.end),
+    );
     chips.forEach((c, i) => setAttribute(c.button, 'tabindex', i === at ? '0' : '-1'));
   }
 
@@ -89,7 +95,12 @@ export function tokenStrip(root, store, actions) {
       const token =
         end - start === 1
           ? tokens[start]
-          : { text: tokens.slice(start, end).map((t) => (t.piece && t.piece[0] > 0 ? '' : t.text)).join('') };
+          : {
+              text: tokens
+                .slice(start, end)
+                .map((t) => (t.piece && t.piece[0] > 0 ? '' : t.text))
+                .join(''),
+            };
       if (!sameTokenText(chip.token, token)) chip.text.replaceChildren(tokenText(token));
       chip.token = token;
       chip.start = start;
@@ -100,7 +111,12 @@ export function tokenStrip(root, store, actions) {
     setAttribute(list, 'data-density', density(groups.length));
     list.hidden = tokens.length === 0;
     empty.hidden = tokens.length > 0 || s.running;
-    setText(empty, s.text === '' ? 'Type a text, and every piece the model reads stands here as a chip.' : 'These words are read as soon as the weights are in.');
+    setText(
+      empty,
+      s.text === ''
+        ? 'Type a text, and every piece the model reads stands here as a chip.'
+        : 'These words are read as soon as the weights are in.',
+    );
     if (focusAt >= tokens.length) focusAt = -1;
     rove();
   }
@@ -138,7 +154,11 @@ export function tokenStrip(root, store, actions) {
       const isPinned = pin !== null && pin >= chip.start && pin < chip.end;
       setAttribute(chip.button, 'aria-pressed', String(isPinned));
       setAttribute(chip.button, 'data-here', here ? '' : null);
-      setAttribute(chip.button, 'data-marked', s.marked !== null && s.marked >= chip.start && s.marked < chip.end ? '' : null);
+      setAttribute(
+        chip.button,
+        'data-marked',
+        s.marked !== null && s.marked >= chip.start && s.marked < chip.end ? '' : null,
+      );
       if (!shares) {
         band(chip.up, null, null, s.theme, roomy);
         band(chip.down, null, null, s.theme, roomy);
@@ -152,7 +172,11 @@ export function tokenStrip(root, store, actions) {
       band(chip.down, down, i < at ? 'earlier' : null, s.theme, roomy);
       const looks = up === null ? 'comes later' : `is looked at ${format.share(up)}`;
       const seen = down === null ? '' : `, looks at it ${format.share(down)}`;
-      setAttribute(chip.button, 'aria-label', `${spokenToken(chip.token)}, token ${chip.start}${isPinned ? ', pinned' : ''}: ${i === at ? 'the word shown, ' : ''}${looks}${seen}`);
+      setAttribute(
+        chip.button,
+        'aria-label',
+        `${spokenToken(chip.token)}, token ${chip.start}${isPinned ? ', pinned' : ''}: ${i === at ? 'the word shown, ' : ''}${looks}${seen}`,
+      );
     });
     const token = s.run?.tokens[query(s)];
     caption.hidden = !token;
@@ -167,14 +191,22 @@ export function tokenStrip(root, store, actions) {
       ': how much that word looks at ',
       h('b', {}, tokenText(token)),
       ` · ${headName(layer, head)}`,
-      pin === null ? ' · nothing pinned: tap a word' : s.hover !== null && s.hover !== pin ? ' · preview' : ' · pinned: tap again or Esc frees',
+      pin === null
+        ? ' · nothing pinned: tap a word'
+        : s.hover !== null && s.hover !== pin
+          ? ' · preview'
+          : ' · pinned: tap again or Esc frees',
     );
   }
 
   store.subscribe((s, before) => {
     const rebuilt = changed(s, before, ['run', 'words', 'running', 'text']);
     if (rebuilt) build(s);
-    if (rebuilt || s.data.pattern !== before.data.pattern || changed(s, before, ['token', 'hover', 'theme', 'aside', 'marked', 'layer', 'head', 'previewHead'])) {
+    if (
+      rebuilt ||
+      s.data.pattern !== before.data.pattern ||
+      changed(s, before, ['token', 'hover', 'theme', 'aside', 'marked', 'layer', 'head', 'previewHead'])
+    ) {
       paint(s);
       if (s.token !== before.token) rove();
     }

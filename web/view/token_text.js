@@ -14,10 +14,17 @@ export function tokenText(token) {
     else node.appendChild(h('span', { class: `mark ${part.kind}`, text: part.shown, title: part.name }));
   }
   if (token.text === '') node.appendChild(h('span', { class: 'mark control', text: '∅', title: 'no characters' }));
-  if (token.piece && token.piece[1] > 1) node.appendChild(h('span', { class: 'piece', text: `${token.piece[0] + 1} of ${token.piece[1]}` }));
+  if (token.piece && token.piece[1] > 1)
+    node.appendChild(h('span', { class: 'piece', text: `${token.piece[0] + 1} of ${token.piece[1]}` }));
   return node;
 }
 
 /** Two tokens that look alike on the page. */
 export const sameTokenText = (a, b) =>
-  a === b || (a && b && a.text === b.text && a.special === b.special && a.piece?.[0] === b.piece?.[0] && a.piece?.[1] === b.piece?.[1]);
+  a === b ||
+  (a &&
+    b &&
+    a.text === b.text &&
+    a.special === b.special &&
+    a.piece?.[0] === b.piece?.[0] &&
+    a.piece?.[1] === b.piece?.[1]);

@@ -28,10 +28,12 @@ const JOINS = new Set([0x200d, 0xfe0e, 0xfe0f, 0x200c]);
 function mark(code, first) {
   const named = NAMED.get(code);
   if (named) return { kind: /** @type {Part['kind']} */ (named[0]), shown: named[1], name: named[2] };
-  if (code < 0x20) return { kind: 'control', shown: String.fromCodePoint(0x2400 + code), name: `control U+${hex(code)}` };
+  if (code < 0x20)
+    return { kind: 'control', shown: String.fromCodePoint(0x2400 + code), name: `control U+${hex(code)}` };
   if (code >= 0xd800 && code <= 0xdfff) return { kind: 'dead', shown: '\ufffd', name: `half of a pair U+${hex(code)}` };
   const char = String.fromCodePoint(code);
-  if (/[\p{Zs}\u2028\u2029\u0085]/u.test(char)) return { kind: 'space', shown: `U+${hex(code)}`, name: `space U+${hex(code)}` };
+  if (/[\p{Zs}\u2028\u2029\u0085]/u.test(char))
+    return { kind: 'space', shown: `U+${hex(code)}`, name: `space U+${hex(code)}` };
   if (JOINS.has(code) && !first) return null;
   if (/[\p{Cc}\p{Cf}]/u.test(char) || JOINS.has(code)) {
     return { kind: 'control', shown: `U+${hex(code)}`, name: `invisible U+${hex(code)}` };

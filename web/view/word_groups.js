@@ -4,7 +4,8 @@
 
 const LETTER = /[\p{L}\p{M}\p{N}]/u;
 // Scripts written without spaces between words: a token there is as near to a word as the text tells.
-const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
+const UNSPACED =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 const APOSTROPHE = /^['’]\p{L}/u;
 
 /** Does `token` continue the word that `before` ends? */
