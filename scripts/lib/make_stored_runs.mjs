@@ -14,7 +14,11 @@ if (!weights || !folder) {
 }
 
 const at = (path) => fileURLToPath(new URL(path, import.meta.url));
-const changedAt = (path) => stat(path).then((s) => s.mtimeMs, () => 0);
+const changedAt = (path) =>
+  stat(path).then(
+    (s) => s.mtimeMs,
+    () => 0,
+  );
 
 async function newest(paths) {
   return Math.max(...(await Promise.all(paths.map(changedAt))));
@@ -22,7 +26,13 @@ async function newest(paths) {
 const engineFolder = at('../../web/engine');
 const engineFiles = (await readdir(engineFolder, { recursive: true })).map((name) => join(engineFolder, name));
 const made = EXAMPLES.map(({ name }) => join(folder, `${name}.json`));
-const sources = await newest([weights, fileURLToPath(import.meta.url), at('../../web/app/examples.js'), at('../../web/app/stored_run.js'), ...engineFiles]);
+const sources = await newest([
+  weights,
+  fileURLToPath(import.meta.url),
+  at('../../web/app/examples.js'),
+  at('../../web/app/stored_run.js'),
+  ...engineFiles,
+]);
 const oldest = Math.min(...(await Promise.all(made.map(changedAt))));
 if (oldest > sources) process.exit(0);
 

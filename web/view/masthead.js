@@ -8,7 +8,7 @@ export function masthead(root, dialogs, store, actions) {
   const theme = h(
     'select',
     { class: 'field', id: 'theme', 'aria-label': 'Theme', onchange: (e) => actions.setTheme(e.target.value || null) },
-    h('option', { value: '', text: 'as the system' }),
+    h('option', { value: '', text: 'auto' }),
     h('option', { value: 'light', text: 'light' }),
     h('option', { value: 'dark', text: 'dark' }),
   );

@@ -19,7 +19,9 @@ export function tokenStrip(root, store, actions) {
     text: 'Type a text, and every piece the model reads stands here as a chip.',
   });
   const caption = h('p', { class: 'note strip-caption' });
-  root.append(list, empty, caption);
+  root.append(list, empty);
+  // Beside, not inside: on a phone the strip stays in reach while the page scrolls, the caption need not.
+  root.after(caption);
 
   /** @type {{button: HTMLElement, up: HTMLElement, text: HTMLElement, down: HTMLElement, token: any, start: number, end: number}[]} */
   const chips = [];

@@ -32,13 +32,31 @@ function tokenize(text) {
     const id = [...m[0]].reduce((a, c) => (a * 31 + c.codePointAt(0)) % VOCAB, 7);
     const at = { start: m.index, end: m.index + m[0].length, special: m[0].startsWith('<|') };
     if (bytes.length > 2 && [...m[0]].length === 1) {
-      bytes.forEach((b, i) => tokens.push({ id: id + i, text: m[0], bytes: bytes.slice(i, i + 1), ...at, piece: [i + 1, bytes.length] }));
+      bytes.forEach((b, i) =>
+        tokens.push({ id: id + i, text: m[0], bytes: bytes.slice(i, i + 1), ...at, piece: [i, bytes.length] }),
+      );
     } else tokens.push({ id, text: m[0], bytes, ...at });
   }
   return tokens;
 }
 
-const WORD = [' cloud', '\n', ' the', ' seven', ',', ' orange', '.', ' a', '\n\n', ' “', ' violet', '  ', ' engine', ' ladder', ' piano'];
+const WORD = [
+  ' cloud',
+  '\n',
+  ' the',
+  ' seven',
+  ',',
+  ' orange',
+  '.',
+  ' a',
+  '\n\n',
+  ' “',
+  ' violet',
+  '  ',
+  ' engine',
+  ' ladder',
+  ' piano',
+];
 
 class Pass {
   constructor(tokens, off) {
@@ -49,7 +67,12 @@ class Pass {
   score(l, h, q, k) {
     const same = this.tokens[k - 1]?.id === this.tokens[q].id && k - 1 < q ? 60 : 0;
     const copying = l >= 15 && noise(l, h, 5) > 0.8 ? same : 0;
-    return (noise(l, h, q, k) - 0.5) * 90 + (k === 0 ? 40 * noise(l, h, 1) : 0) + (k === q - 1 ? 70 * (noise(l, h, 2) > 0.9) : 0) + copying;
+    return (
+      (noise(l, h, q, k) - 0.5) * 90 +
+      (k === 0 ? 40 * noise(l, h, 1) : 0) +
+      (k === q - 1 ? 70 * (noise(l, h, 2) > 0.9) : 0) +
+      copying
+    );
   }
   async row(l, h, q) {
     const qk = Float32Array.from({ length: q + 1 }, (_, k) => this.score(l, h, q, k));
@@ -61,13 +84,15 @@ class Pass {
   }
   async look(q) {
     const out = new Float32Array(LAYERS * HEADS * (q + 1));
-    for (let l = 0; l < LAYERS; l++) for (let h = 0; h < HEADS; h++) out.set((await this.row(l, h, q)).share, (l * HEADS + h) * (q + 1));
+    for (let l = 0; l < LAYERS; l++)
+      for (let h = 0; h < HEADS; h++) out.set((await this.row(l, h, q)).share, (l * HEADS + h) * (q + 1));
     return out;
   }
   async lookedAtBy(key) {
     const out = new Float32Array(LAYERS * HEADS * this.length);
     for (let i = 0; i < LAYERS * HEADS; i++) {
-      for (let q = key; q < this.length; q++) out[i * this.length + q] = (await this.row(Math.floor(i / HEADS), i % HEADS, q)).share[key];
+      for (let q = key; q < this.length; q++)
+        out[i * this.length + q] = (await this.row(Math.floor(i / HEADS), i % HEADS, q)).share[key];
     }
     return out;
   }
@@ -111,7 +136,12 @@ class Pass {
     let total = 0;
     for (const v of logits) total += Math.exp(v);
     const ids = [...logits.keys()].sort((a, b) => logits[b] - logits[a]).slice(0, k);
-    return ids.map((id) => ({ id, text: WORD[id - 1000] ?? ` w${id}`, logit: logits[id], probability: Math.exp(logits[id]) / total }));
+    return ids.map((id) => ({
+      id,
+      text: WORD[id - 1000] ?? ` w${id}`,
+      logit: logits[id],
+      probability: Math.exp(logits[id]) / total,
+    }));
   }
   async lens(position, k = 5) {
     const top = await this.top(12, position);
@@ -132,7 +162,12 @@ class Pass {
     for (let i = 0; i < LAYERS * HEADS; i++) {
       if (i % 9 === 0) await wait(30);
       if (signal?.aborted) throw new LookbackError('cancelled', 'cancelled');
-      yield { layer: Math.floor(i / HEADS), head: i % HEADS, probability: 0.3 + (noise(i, 11) - 0.5) ** 3, kl: noise(i, 12) ** 5 };
+      yield {
+        layer: Math.floor(i / HEADS),
+        head: i % HEADS,
+        probability: 0.3 + (noise(i, 11) - 0.5) ** 3,
+        kl: noise(i, 12) ** 5,
+      };
     }
   }
   async dispose() {}
@@ -140,10 +175,22 @@ class Pass {
 
 class Model {
   info = {
-    architecture: 'llama', layers: LAYERS, heads: HEADS, kvHeads: 3, headDim: 64, hidden: 576, feedForward: 1536, vocab: VOCAB,
-    contextLength: 8192, parameters: 134515008,
+    architecture: 'llama',
+    layers: LAYERS,
+    heads: HEADS,
+    kvHeads: 3,
+    headDim: 64,
+    hidden: 576,
+    feedForward: 1536,
+    vocab: VOCAB,
+    contextLength: 8192,
+    parameters: 134515008,
     weights: { format: 'gguf', dtypes: ['Q8_0', 'Q4_1', 'F32'], sha256: 'fa'.repeat(32), bytes: 98362432 },
-    precision: 'exact', threads: 1, threadsReason: 'made-up numbers', variant: 'fake', memoryBytes: 131e6,
+    precision: 'exact',
+    threads: 1,
+    threadsReason: 'made-up numbers',
+    variant: 'fake',
+    memoryBytes: 131e6,
   };
   async tokenize(text) {
     return tokenize(text);
@@ -154,7 +201,10 @@ class Model {
   async forward(text, { off = [], signal } = {}) {
     await wait(15);
     if (signal?.aborted) throw new LookbackError('cancelled', 'cancelled');
-    const tokens = typeof text === 'string' ? tokenize(text) : Array.from(text, (id) => ({ id, text: ` w${id}`, start: 0, end: 0, special: false }));
+    const tokens =
+      typeof text === 'string'
+        ? tokenize(text)
+        : Array.from(text, (id) => ({ id, text: ` w${id}`, start: 0, end: 0, special: false }));
     if (!tokens.length) throw new LookbackError('empty_prompt', 'empty');
     return new Pass(tokens, off);
   }
@@ -180,6 +230,7 @@ export async function loadModel(source, { onProgress, signal } = {}) {
     onProgress?.({ phase: i < 20 ? 'download' : 'prepare', loaded: (i / 20) * 98362432, total: 98362432 });
     if (slow) await wait(slow);
   }
-  if (String(source).includes('broken')) throw new LookbackError('http_status', `${source} answered 404 Not Found with a web page instead of weights`);
+  if (String(source).includes('broken'))
+    throw new LookbackError('http_status', `${source} answered 404 Not Found with a web page instead of weights`);
   return new Model();
 }

@@ -48,7 +48,9 @@ export function startServer({ root, base = '/', isolation = true, csp, mounts = 
       if (!stat.isFile()) throw new Error('a folder');
       size = stat.size;
     } catch {
-      return void response.writeHead(404, { 'Content-Type': 'text/html' }).end('<!doctype html><title>404</title>not here');
+      return void response
+        .writeHead(404, { 'Content-Type': 'text/html' })
+        .end('<!doctype html><title>404</title>not here');
     }
     response.setHeader('Content-Type', TYPES[extname(file)] ?? 'application/octet-stream');
     response.setHeader('Accept-Ranges', 'bytes');
