@@ -33,3 +33,24 @@ function(lookback_wasm_test target)
     target_link_options(${target} PRIVATE -sASSERTIONS=2 -sSTACK_OVERFLOW_CHECK=2)
   endif()
 endfunction()
+
+# lookback_wasm_glue(TARGET NAME ENVIRONMENT): one JavaScript module around the core. Glue for the web and glue for Node
+# differ; the .wasm is the same.
+function(lookback_wasm_glue target name environment)
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} SUFFIX .mjs RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/wasm)
+  target_link_options(${target} PRIVATE
+    -lembind -sMODULARIZE=1 -sEXPORT_ES6=1 -sENVIRONMENT=${environment} -sDYNAMIC_EXECUTION=0 -sFILESYSTEM=0
+    -sMALLOC=emmalloc -sABORTING_MALLOC=0 -sALLOW_MEMORY_GROWTH=1 -sMAXIMUM_MEMORY=2GB -sSTACK_SIZE=1MB)
+  if(LOOKBACK_THREADS)
+    # JavaScript makes the shared memory and says how many threads; a pool that is too small must fail, not wait for a
+    # worker that the blocked caller would have to start. Growth is on so that the memory may have any size.
+    target_link_options(${target} PRIVATE -sPTHREAD_POOL_SIZE=Module.threads -sPTHREAD_POOL_SIZE_STRICT=2
+      -sDEFAULT_PTHREAD_STACK_SIZE=256KB -Wno-pthreads-mem-growth)
+  endif()
+  if(CMAKE_BUILD_TYPE STREQUAL "Debug")
+    target_link_options(${target} PRIVATE -sASSERTIONS=2 -sSTACK_OVERFLOW_CHECK=2)
+  endif()
+  add_custom_command(TARGET ${target} POST_BUILD
+    COMMAND ${CMAKE_COMMAND} -D GLUE=$<TARGET_FILE:${target}> -D NAME=${name} -D ENVIRONMENT=${environment}
+            -D THREADS=${LOOKBACK_THREADS} -P ${CMAKE_SOURCE_DIR}/scripts/cmake/post_link.cmake)
+endfunction()

@@ -51,7 +51,7 @@ Result<Effects> Effects::create(Forward& forward, KeptPass pass, TokenId token, 
   effects.logits_ = std::move(*logits);
 
   LOOKBACK_TRY(forward.logits(effects.pass_.cache.hidden(pos), config.n_embd, 1, effects.clean_logits_.span().data()));
-  forward.embed(std::span(effects.pass_.ids).first(n_pos), effects.clean_stream(0));
+  forward.embed(std::span(effects.pass_.ids).first(effects.n_pos()), effects.clean_stream(0));
   return effects;
 }
 

@@ -14,7 +14,7 @@ namespace {
 // A layer number beyond this comes from a broken name, not from a network (model_config has the same limit).
 constexpr std::uint32_t kMaxLayers = 1024;
 // Output rows that a transposed matrix turns at once.
-constexpr std::uint64_t kTurnRows = 64;
+constexpr std::size_t kTurnRows = 64;
 
 bool is_norm(Part part) {
   return part == Part::kFinalNorm || part == Part::kInputNorm || part == Part::kPostAttentionNorm;
@@ -249,7 +249,7 @@ Result<void> WeightsLoader::begin_tensor(const formats::TensorInfo& tensor) {
 
   partial_row_.clear();
   n_whole_ = 0;
-  row_bytes_ = quant::row_bytes(tensor.dtype, current_->shape.back());
+  row_bytes_ = static_cast<std::size_t>(quant::row_bytes(tensor.dtype, current_->shape.back()));
   if (is_norm(current_->role.part) || current_->role.transposed) {
     auto whole = base::AlignedBuffer::create(tensor.n_bytes, tensor.name.c_str());
     if (!whole) return whole.error();
@@ -307,7 +307,7 @@ Result<void> WeightsLoader::end_tensor() {
 
 Result<void> WeightsLoader::finish_norm() {
   auto& values = norm(current_->role);
-  values.resize(current_->shape[0]);
+  values.resize(static_cast<std::size_t>(current_->shape[0]));
   quant::dequantize_row(current_->dtype, whole_.data(), values);
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (std::isfinite(values[i])) continue;
@@ -318,17 +318,17 @@ Result<void> WeightsLoader::finish_norm() {
 }
 
 Result<void> WeightsLoader::append_transposed() {
-  const std::uint64_t n_out = current_->shape[0];
-  const std::uint64_t n_in = current_->shape[1];
-  const std::uint64_t element_bytes = quant::block_bytes(current_->dtype);
+  const auto n_out = static_cast<std::size_t>(current_->shape[0]);
+  const auto n_in = static_cast<std::size_t>(current_->shape[1]);
+  const std::size_t element_bytes = quant::block_bytes(current_->dtype);
   auto turned = base::AlignedBuffer::create(kTurnRows * row_bytes_, current_->name.c_str());
   if (!turned) return turned.error();
   auto& packed = matrix(current_->role);
-  for (std::uint64_t first = 0; first < n_out; first += kTurnRows) {
-    const std::uint64_t n = std::min(kTurnRows, n_out - first);
-    for (std::uint64_t in = 0; in < n_in; ++in) {
+  for (std::size_t first = 0; first < n_out; first += kTurnRows) {
+    const std::size_t n = std::min(kTurnRows, n_out - first);
+    for (std::size_t in = 0; in < n_in; ++in) {
       const std::byte* from = whole_.data() + (in * n_out + first) * element_bytes;
-      for (std::uint64_t r = 0; r < n; ++r) {
+      for (std::size_t r = 0; r < n; ++r) {
         std::memcpy(turned->data() + (r * n_in + in) * element_bytes, from + r * element_bytes, element_bytes);
       }
     }

@@ -100,10 +100,10 @@ class WeightsLoader : public formats::TensorSink {
 
   // The tensor that is streaming in.
   std::optional<Seen> current_;  // empty: its bytes are not needed
-  std::uint64_t row_bytes_ = 0;
+  std::size_t row_bytes_ = 0;
   std::vector<std::byte> partial_row_;  // the start of a row whose end has not come
   base::AlignedBuffer whole_;           // transposed matrices and norms: all of it, then turned
-  std::uint64_t n_whole_ = 0;
+  std::size_t n_whole_ = 0;
 };
 
 }  // namespace lookback::model

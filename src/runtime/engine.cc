@@ -239,7 +239,8 @@ Result<std::unique_ptr<Pass>> Engine::create_pass(const PassOptions& options) {
                           std::to_string(prefix.kept.length()));
     }
     cache = prefix.kept.cache.fork(options.prefix_length);
-    ids.assign(prefix.kept.ids.begin(), prefix.kept.ids.begin() + options.prefix_length);
+    const auto shared = std::span(prefix.kept.ids).first(options.prefix_length);
+    ids.assign(shared.begin(), shared.end());
   }
   auto pass =
       std::unique_ptr<Pass::State>(new Pass::State{.engine = state_,

@@ -119,7 +119,7 @@ Result<StepStatus> Pass::step() {
     for (std::uint32_t i = 0; i < state.block_n; ++i) {
       std::copy_n(resid + std::size_t{i} * config.n_embd, config.n_embd, state.kept.cache.hidden(block.first_pos + i));
     }
-    const auto done = state.pending.begin() + state.block_n;
+    const auto done = state.pending.begin() + static_cast<std::ptrdiff_t>(state.block_n);
     state.kept.ids.insert(state.kept.ids.end(), state.pending.begin(), done);
     state.pending.erase(state.pending.begin(), done);
     state.block_n = 0;
@@ -238,8 +238,8 @@ Result<std::unique_ptr<Effects>> Pass::effects(TokenId token, std::uint32_t pos)
   LOOKBACK_TRY(check_token(*state_, token));
   // Its own view of the pass: positions up to the asked one, in shared pages.
   const std::uint32_t n = pos + 1;
-  model::KeptPass kept{
-      {state_->kept.ids.begin(), state_->kept.ids.begin() + n}, state_->kept.switches, state_->kept.cache.fork(n)};
+  const auto ids = std::span(state_->kept.ids).first(n);
+  model::KeptPass kept{{ids.begin(), ids.end()}, state_->kept.switches, state_->kept.cache.fork(n)};
   auto effects = model::Effects::create(*state_->engine->forward, std::move(kept), token, pos);
   if (!effects) return effects.error();
   auto state = std::unique_ptr<Effects::State>(
