@@ -20,14 +20,12 @@ export function renderChat(template, messages, { bosToken = '', eosToken = '', a
     }
   });
   try {
+    // The library brings raise_exception itself.
     return new Template(template).render({
       messages,
       add_generation_prompt: addGenerationPrompt,
       bos_token: bosToken,
       eos_token: eosToken,
-      raise_exception: (/** @type {string} */ reason) => {
-        throw new Error(reason);
-      },
     });
   } catch (error) {
     throw new LookbackError(

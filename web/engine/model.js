@@ -1,7 +1,6 @@
 // loadModel, Model and Pass: requests to the worker, in the words of index.d.ts.
-// Owns: handles of passes and their life. May touch: client, protocol, errors, #port. Start reading at: loadModel.
+// Owns: handles of passes and their life. May touch: client, protocol, errors. Start reading at: createLoader.
 
-import { keepStored, normalizeSource, openPort } from '#port';
 import { Client } from './client.js';
 import { cancelled, LookbackError, throwIfAborted } from './errors.js';
 import { EVENTS, VERBS } from './protocol.js';
@@ -10,6 +9,14 @@ import { EVENTS, VERBS } from './protocol.js';
 /** @typedef {import('./index.d.ts').LoadOptions} LoadOptions */
 /** @typedef {import('./index.d.ts').ModelInfo} ModelInfo */
 /** @typedef {import('./index.d.ts').Token} Token */
+
+/**
+ * What differs between browser and Node: how a worker is started and what a source's strings mean.
+ * @typedef {object} PortKind
+ * @property {(options: {worker?: boolean}) => Promise<import('./client.js').Port>} openPort
+ * @property {(source: any) => Promise<import('./source.js').Source>} normalizeSource
+ * @property {() => Promise<void>} keepStored
+ */
 
 /** How long a given-up load may take to put its part of the download away before its worker is ended. */
 const LOAD_CANCEL_GRACE_MS = 1000;
@@ -22,11 +29,12 @@ const leakGuard = new FinalizationRegistry((free) => free());
 
 /**
  * Opens a worker (or this thread) and loads the weights into it.
- * @param {any} source   normalised
+ * @param {PortKind} kind
+ * @param {import('./source.js').Source} source
  * @param {LoadOptions} options
  * @returns {Promise<{client: Client, info: ModelInfo}>}
  */
-async function openLoaded(source, { signal, onProgress, worker, ...options }) {
+async function openLoaded({ openPort, keepStored }, source, { signal, onProgress, worker, ...options }) {
   throwIfAborted(signal);
   const client = new Client(await openPort({ worker }));
   let loading;
@@ -82,35 +90,46 @@ function abortable(promise, signal, onAbort) {
 }
 
 /**
- * @param {ModelSource} source
- * @param {LoadOptions} [options]
- * @returns {Promise<Model>}
+ * The package's two ways in, over one kind of port.
+ * @param {PortKind} kind
  */
-export async function loadModel(source, options = {}) {
-  const normalized = await normalizeSource(source);
-  const { client, info } = await openLoaded(normalized, options);
-  return new Model(privately, client, info, normalized, options);
-}
+export function createLoader(kind) {
+  return {
+    /**
+     * @param {ModelSource} source
+     * @param {LoadOptions} [options]
+     * @returns {Promise<Model>}
+     */
+    loadModel: async (source, options = {}) => {
+      const normalized = await kind.normalizeSource(source);
+      const { client, info } = await openLoaded(kind, normalized, options);
+      return new Model(privately, kind, client, info, normalized, options);
+    },
 
-/**
- * @param {ModelSource} source
- * @param {{signal?: AbortSignal, worker?: boolean}} [options]
- */
-export async function inspectFile(source, { signal, worker } = {}) {
-  throwIfAborted(signal);
-  const client = new Client(await openPort({ worker }));
-  try {
-    await client.hello();
-    return await client.request(VERBS.inspect, { source: await normalizeSource(source) }, { signal });
-  } finally {
-    client.close(new LookbackError('disposed', 'the inspection has ended'));
-  }
+    /**
+     * @param {ModelSource} source
+     * @param {{signal?: AbortSignal, worker?: boolean}} [options]
+     * @returns {Promise<import('./index.d.ts').Inspection>}
+     */
+    inspectFile: async (source, { signal, worker } = {}) => {
+      throwIfAborted(signal);
+      const normalized = await kind.normalizeSource(source);
+      const client = new Client(await kind.openPort({ worker }));
+      try {
+        await client.hello();
+        return await client.request(VERBS.inspect, { source: normalized }, { signal });
+      } finally {
+        client.close(new LookbackError('disposed', 'the inspection has ended'));
+      }
+    },
+  };
 }
 
 /** Models and passes are made here only. */
 const privately = Symbol('lookback');
 
 export class Model {
+  #kind;
   #client;
   #info;
   #source;
@@ -123,13 +142,15 @@ export class Model {
 
   /**
    * @param {symbol} token
+   * @param {PortKind} kind
    * @param {Client} client
    * @param {ModelInfo} info
    * @param {any} source
    * @param {LoadOptions} options
    */
-  constructor(token, client, info, source, options) {
+  constructor(token, kind, client, info, source, options) {
     if (token !== privately) throw new TypeError('a Model comes from loadModel');
+    this.#kind = kind;
     this.#client = client;
     this.#info = info;
     this.#source = source;
@@ -246,13 +267,15 @@ export class Model {
       const death = /** @type {LookbackError} */ (this.#client.death);
       if (!this.#proven) throw death;
       this.#proven = false;
-      this.#reload = openLoaded(this.#source, { ...this.#options, signal: undefined }).then(({ client, info }) => {
-        if (this.#disposed) return client.close(new LookbackError('disposed', 'the model was disposed'));
-        leakGuard.unregister(this);
-        leakGuard.register(this, () => client.close(new LookbackError('disposed', 'the model was collected')), this);
-        this.#client = client;
-        this.#info = info;
-      });
+      this.#reload = openLoaded(this.#kind, this.#source, { ...this.#options, signal: undefined }).then(
+        ({ client, info }) => {
+          if (this.#disposed) return client.close(new LookbackError('disposed', 'the model was disposed'));
+          leakGuard.unregister(this);
+          leakGuard.register(this, () => client.close(new LookbackError('disposed', 'the model was collected')), this);
+          this.#client = client;
+          this.#info = info;
+        },
+      );
       this.#reload.catch(() => {}).finally(() => (this.#reload = null));
     }
     return this.#reload;

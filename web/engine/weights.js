@@ -191,7 +191,7 @@ async function planOf(ref, network, store) {
     if (found.isFolder)
       return planOf({ kind: 'path', path: await weightsOfFolder(ref.path, network.paths) }, network, store);
   }
-  if (!(await mayBeJson(ref, network))) return { home: ref, files: [{ ref, manifest: null }] };
+  if (!(await mayBeJson(ref))) return { home: ref, files: [{ ref, manifest: null }] };
   const text = await jsonText(ref, network, store);
   const where = whereIs(ref);
   let json;
@@ -220,11 +220,8 @@ async function planOf(ref, network, store) {
   return { home: ref, files: [{ ref, manifest: parseManifest(json, where) }] };
 }
 
-/**
- * @param {FileRef} ref
- * @param {{paths: import('./files.js').PathReader | null}} environment
- */
-async function mayBeJson(ref, { paths }) {
+/** @param {FileRef} ref */
+async function mayBeJson(ref) {
   if (ref.kind === 'blob') return sniff(new Uint8Array(await ref.blob.slice(0, SNIFF_BYTES).arrayBuffer())) === 'json';
   const name = ref.kind === 'url' ? new URL(ref.url).pathname : ref.path;
   return /\.json$/i.test(name);
