@@ -72,7 +72,7 @@ const store = createStore({
 });
 
 const session = createSession(store, engine);
-const fresh = keepFresh(store, session.passesOf);
+const fresh = keepFresh(store, session.passesOf, (busy) => document.documentElement.toggleAttribute('data-busy', busy));
 session.onRunGone(fresh.forget);
 
 /** Runs made by the build stand in until the weights are in; without them the page simply waits. */

@@ -125,8 +125,9 @@ const sizeOf = (value) => {
 /**
  * @param {{state: any, set: (patch: any) => void, subscribe: (f: () => void) => any}} store
  * @param {(s: any) => Passes|null} passesOf
+ * @param {(busy: boolean) => void} [onBusy] told whether some number on screen is older than what is asked for
  */
-export function keepFresh(store, passesOf) {
+export function keepFresh(store, passesOf, onBusy = () => {}) {
   /** @type {Map<string, {value: any, size: number}>} */
   const cache = new Map();
   let cached = 0;
@@ -153,10 +154,12 @@ export function keepFresh(store, passesOf) {
 
   function refresh() {
     const s = store.state;
-    if (!s.run || s.run.tokens.length === 0) return;
+    if (!s.run) return onBusy(s.running);
+    let pending = s.running;
     for (const [name, { key: keyOf, read }] of Object.entries(RESOURCES)) {
       const key = keyOf(s);
       if (key === null || s.data[name]?.forKey === key) continue;
+      pending = true;
       const cacheKey = `${name}:${key}`;
       const hit = cache.get(cacheKey);
       if (hit) {
@@ -190,6 +193,7 @@ export function keepFresh(store, passesOf) {
           refresh();
         });
     }
+    onBusy(pending);
   }
 
   store.subscribe(refresh);

@@ -47,7 +47,7 @@ export function depthPanel(root, store) {
             h('span', { class: 'bar-name' }, tokenText(t)),
             h('span', { class: 'bar-track' }, bar),
             h('span', { class: 'number', text: format.share(t.probability) }),
-            h('span', { class: 'note', text: t.layer === 0 ? 'embedding' : `after layer ${t.layer - 1}` }),
+            h('span', { class: 'note', text: t.layer === 0 ? 'embedding' : `layer ${t.layer - 1}` }),
           );
         }),
     );
