@@ -232,7 +232,7 @@ test('one link cut from its table row', async () => {
 test('which heads matter: all 270 effects', async () => {
   await page.click('[data-action="effects"]');
   await page.waitForFunction(() => /Done: 270/.test(document.querySelector('#switches').textContent), {
-    timeout: 120000,
+    timeout: 600000,
   });
   const cells = await page.$$eval('[data-layer][data-head]', (c) =>
     c.map((x) => [Number(x.dataset.layer), Number(x.dataset.head), Number(x.dataset.value)]),

@@ -64,7 +64,8 @@ export function loadStatus(root, store, actions, dialog) {
   function update(s) {
     const { load } = s;
     setAttribute(root, 'data-status', load.status);
-    bar.hidden = load.status !== 'loading';
+    // Its place stays when it is done, so that nothing below moves.
+    setStyle(bar, 'visibility', load.status === 'loading' ? 'visible' : 'hidden');
     if (load.status === 'loading') loading(load);
     else if (load.status === 'ready' && s.info) ready(s);
     else if (load.status === 'error') setText(text, load.message);
