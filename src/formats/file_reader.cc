@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "formats/gguf.h"
 #include "formats/onnx.h"
+#include "formats/onnx_external.h"
 #include "formats/recognise.h"
 #include "formats/refusal.h"
 #include "formats/safetensors.h"

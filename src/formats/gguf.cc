@@ -4,110 +4,19 @@
 #include <bit>
 
 #include "base/checked_math.h"
+#include "formats/gguf_tokenizer.h"
+#include "formats/gguf_types.h"
 #include "formats/limits.h"
 #include "formats/refusal.h"
 
 namespace lookback::formats {
 namespace {
 
-using quant::DType;
-
-/// gguf_metadata_value_type
-enum ValueType : std::uint32_t {
-  kU8 = 0,
-  kI8 = 1,
-  kU16 = 2,
-  kI16 = 3,
-  kU32 = 4,
-  kI32 = 5,
-  kF32 = 6,
-  kBool = 7,
-  kString = 8,
-  kArray = 9,
-  kU64 = 10,
-  kI64 = 11,
-  kF64 = 12,
-};
-
-/// Bytes of a value; a string's are the least it can have: its length.
-constexpr std::uint64_t kValueBytes[] = {1, 1, 2, 2, 4, 4, 4, 1, 8, 0, 8, 8, 8};
-
 // Least bytes of an entry: an empty key and a type and one byte; an empty name, one dimension, type and offset.
 constexpr std::uint64_t kLeastKeyValueBytes = 8 + 4 + 1;
 constexpr std::uint64_t kLeastTensorInfoBytes = 8 + 4 + 8 + 4 + 8;
 
 constexpr std::uint32_t kMaxGgmlDims = 4;  // GGML_MAX_DIMS
-
-/// ggml_type → DType. The numbers are llama.cpp's and never change.
-std::optional<DType> dtype_of(std::uint32_t type) {
-  switch (type) {
-    case 0:
-      return DType::kF32;
-    case 1:
-      return DType::kF16;
-    case 2:
-      return DType::kQ4_0;
-    case 3:
-      return DType::kQ4_1;
-    case 6:
-      return DType::kQ5_0;
-    case 7:
-      return DType::kQ5_1;
-    case 8:
-      return DType::kQ8_0;
-    case 12:
-      return DType::kQ4_K;
-    case 13:
-      return DType::kQ5_K;
-    case 14:
-      return DType::kQ6_K;
-    case 30:
-      return DType::kBF16;
-    default:
-      return std::nullopt;
-  }
-}
-
-/// For messages: what else llama.cpp knows.
-std::string_view unread_type_name(std::uint32_t type) {
-  constexpr std::string_view kNames[] = {"F32",     "F16",    "Q4_0",    "Q4_1",  "Q4_2",   "Q4_3",  "Q5_0",  "Q5_1",
-                                         "Q8_0",    "Q8_1",   "Q2_K",    "Q3_K",  "Q4_K",   "Q5_K",  "Q6_K",  "Q8_K",
-                                         "IQ2_XXS", "IQ2_XS", "IQ3_XXS", "IQ1_S", "IQ4_NL", "IQ3_S", "IQ2_S", "IQ4_XS",
-                                         "I8",      "I16",    "I32",     "I64",   "F64",    "IQ1_M", "BF16"};
-  return type < std::size(kNames) ? kNames[type] : "unknown";
-}
-
-/// A number of a type other than string and array; nothing where bytes are missing.
-Metadata::Value scalar(base::ByteReader& in, std::uint32_t type) {
-  switch (type) {
-    case kU8:
-      return std::uint64_t{in.number<std::uint8_t>()};
-    case kI8:
-      return std::int64_t{in.number<std::int8_t>()};
-    case kU16:
-      return std::uint64_t{in.number<std::uint16_t>()};
-    case kI16:
-      return std::int64_t{in.number<std::int16_t>()};
-    case kU32:
-      return std::uint64_t{in.number<std::uint32_t>()};
-    case kI32:
-      return std::int64_t{in.number<std::int32_t>()};
-    case kF32:
-      return double{in.number<float>()};
-    case kU64:
-      return in.number<std::uint64_t>();
-    case kI64:
-      return in.number<std::int64_t>();
-    case kF64:
-      return in.number<double>();
-    default:
-      return in.number<std::uint8_t>() != 0;  // kBool; callers have refused the rest
-  }
-}
-
-constexpr std::string_view kTokens = "tokenizer.ggml.tokens";
-constexpr std::string_view kMerges = "tokenizer.ggml.merges";
-constexpr std::string_view kTokenTypes = "tokenizer.ggml.token_type";
 
 }  // namespace
 
@@ -235,7 +144,7 @@ Result<GgufReader::Progress> GgufReader::parse_key_value(base::ByteReader& in) {
   if (metadata_.contains(name)) {
     return refuse(ErrorCode::kBadHeader, file_, "key " + in_quotes(name) + " stands twice", pending_.offset());
   }
-  if (type >= std::size(kValueBytes)) {
+  if (type >= std::size(kGgufValueBytes)) {
     return refuse(ErrorCode::kBadHeader, file_,
                   "key " + in_quotes(name) + ": value type " + std::to_string(type) + ", expected 0 to 12",
                   offset_of(in) - 4);
@@ -247,7 +156,7 @@ Result<GgufReader::Progress> GgufReader::parse_key_value(base::ByteReader& in) {
     if (!in.ok()) return Progress::kWait;
     metadata_.set(std::string(name), std::string(**text));
   } else {
-    Metadata::Value value = scalar(in, type);
+    Metadata::Value value = read_gguf_scalar(in, type);
     if (!in.ok()) return Progress::kWait;
     metadata_.set(std::string(name), std::move(value));
   }
@@ -265,10 +174,11 @@ Result<GgufReader::Progress> GgufReader::parse_array_head(base::ByteReader& in, 
         "key " + in_quotes(key) + ": element type " + std::to_string(type) + ", expected " + std::string(expected),
         offset_of(in) - 12);
   };
-  if (type >= std::size(kValueBytes) || type == kArray) return bad_type("a number or string");
-  if ((key == kTokens || key == kMerges) && type != kString) return bad_type("8 (string)");
-  if (key == kTokenTypes && type != kI32 && type != kU32) return bad_type("5 (i32)");
-  LOOKBACK_TRY(check_claim(in, "key " + in_quotes(key) + ": element count", n, kValueBytes[type], kMaxArrayElements));
+  if (type >= std::size(kGgufValueBytes) || type == kArray) return bad_type("a number or string");
+  if ((key == kTokensKey || key == kMergesKey) && type != kString) return bad_type("8 (string)");
+  if (key == kTokenTypesKey && type != kI32 && type != kU32) return bad_type("5 (i32)");
+  LOOKBACK_TRY(
+      check_claim(in, "key " + in_quotes(key) + ": element count", n, kGgufValueBytes[type], kMaxArrayElements));
   metadata_.set(std::string(key), ArrayNote{n});
   array_ = {std::string(key), type, n};
   stage_ = Stage::kArray;
@@ -281,14 +191,14 @@ Result<GgufReader::Progress> GgufReader::parse_array_elements(base::ByteReader& 
     auto text = parse_string(in, "an element of key " + in_quotes(array_.key), kMaxStringBytes);
     if (!text) return text.error();
     if (!in.ok()) return Progress::kWait;
-    if (array_.key == kTokens) tokenizer_.tokens.append(**text);
-    if (array_.key == kMerges) tokenizer_.merges.append(**text);
+    if (array_.key == kTokensKey) tokenizer_.tokens.append(**text);
+    if (array_.key == kMergesKey) tokenizer_.merges.append(**text);
     --array_.n_left;
   } else {
-    const std::uint64_t n = std::min<std::uint64_t>(array_.n_left, in.left() / kValueBytes[array_.type]);
+    const std::uint64_t n = std::min<std::uint64_t>(array_.n_left, in.left() / kGgufValueBytes[array_.type]);
     if (n == 0) return Progress::kWait;
-    const auto bytes = in.bytes(n * kValueBytes[array_.type]);
-    if (array_.key == kTokenTypes) {
+    const auto bytes = in.bytes(n * kGgufValueBytes[array_.type]);
+    if (array_.key == kTokenTypesKey) {
       for (std::size_t i = 0; i < bytes.size(); i += sizeof(std::int32_t)) {
         tokenizer_.token_types.push_back(base::load_le<std::int32_t>(&bytes[i]));
       }
@@ -314,48 +224,11 @@ Result<void> GgufReader::key_values_done() {
                   pending_.offset());
   }
   alignment_ = *alignment;
-  LOOKBACK_TRY(read_tokenizer_keys());
-  stage_ = Stage::kTensorInfos;
-  return {};
-}
-
-Result<void> GgufReader::read_tokenizer_keys() {
-  if (!metadata_.contains("tokenizer.ggml.model")) return {};
-  const auto text = [&](std::string_view key, std::string& field) -> Result<void> {
-    auto value = metadata_.get_string_or(key, "");
-    if (!value) return with_file(value.error());
-    field = std::string(*value);
-    return {};
-  };
-  const auto id = [&](std::string_view key, std::optional<std::uint32_t>& field) -> Result<void> {
-    if (!metadata_.contains(key)) return {};
-    auto value = metadata_.get_u32(key);
-    if (!value) return with_file(value.error());
-    field = *value;
-    return {};
-  };
-  const auto flag = [&](std::string_view key, bool& field) -> Result<void> {
-    auto value = metadata_.get_bool_or(key, false);
-    if (!value) return with_file(value.error());
-    field = *value;
-    return {};
-  };
-  LOOKBACK_TRY(text("tokenizer.ggml.model", tokenizer_.model));
-  LOOKBACK_TRY(text("tokenizer.ggml.pre", tokenizer_.pre));
-  LOOKBACK_TRY(text("tokenizer.chat_template", tokenizer_.chat_template));
-  LOOKBACK_TRY(id("tokenizer.ggml.bos_token_id", tokenizer_.bos_id));
-  LOOKBACK_TRY(id("tokenizer.ggml.eos_token_id", tokenizer_.eos_id));
-  LOOKBACK_TRY(id("tokenizer.ggml.unknown_token_id", tokenizer_.unk_id));
-  LOOKBACK_TRY(id("tokenizer.ggml.padding_token_id", tokenizer_.pad_id));
-  LOOKBACK_TRY(flag("tokenizer.ggml.add_bos_token", tokenizer_.add_bos));
-  LOOKBACK_TRY(flag("tokenizer.ggml.add_space_prefix", tokenizer_.add_space_prefix));
-  if (!tokenizer_.token_types.empty() && tokenizer_.token_types.size() != tokenizer_.tokens.count()) {
-    return refuse(ErrorCode::kBadHeader, file_,
-                  std::string(kTokenTypes) + " has " + std::to_string(tokenizer_.token_types.size()) + " entries for " +
-                      std::to_string(tokenizer_.tokens.count()) + " tokens",
-                  pending_.offset());
+  if (metadata_.contains("tokenizer.ggml.model")) {
+    if (auto read = read_tokenizer_keys(metadata_, tokenizer_); !read) return with_file(read.error());
+    metadata_.set_tokenizer(std::move(tokenizer_));
   }
-  metadata_.set_tokenizer(std::move(tokenizer_));
+  stage_ = Stage::kTensorInfos;
   return {};
 }
 
@@ -379,11 +252,10 @@ Result<GgufReader::Progress> GgufReader::parse_tensor_info(base::ByteReader& in)
   const auto offset = in.number<std::uint64_t>();
   if (!in.ok()) return Progress::kWait;
 
-  const std::optional<DType> dtype = dtype_of(type);
+  const auto [type_name, dtype] = ggml_type(type);
   if (!dtype) {
     return bad(ErrorCode::kUnsupportedDtype,
-               "type " + std::to_string(type) + " (" + std::string(unread_type_name(type)) + ") is not read",
-               offset_of(in) - 12);
+               "type " + std::to_string(type) + " (" + std::string(type_name) + ") is not read", offset_of(in) - 12);
   }
   if (offset % alignment_ != 0) {
     return bad(ErrorCode::kBadOffset,
@@ -416,7 +288,9 @@ Result<void> GgufReader::header_done() {
   return sink_->on_directory(tensors_);
 }
 
-/// Metadata's getters know the key, not the file.
-Error GgufReader::with_file(const Error& error) const { return refuse(error.code, file_, error.message, error.offset); }
+/// Metadata's getters know the key, not the file; the position is where the keys end.
+Error GgufReader::with_file(const Error& error) const {
+  return refuse(error.code, file_, error.message, pending_.offset());
+}
 
 }  // namespace lookback::formats

@@ -48,7 +48,6 @@ class GgufReader final : public FormatReader {
 
   void array_done();
   Result<void> key_values_done();
-  Result<void> read_tokenizer_keys();
   Result<void> header_done();
 
   /// Holds a claim of n items of item_bytes each against what the file can still contain.

@@ -1,7 +1,6 @@
 #include "formats/onnx.h"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 
 #include "formats/limits.h"
@@ -42,24 +41,6 @@ std::optional<quant::DType> dtype_of(std::uint64_t data_type) {
 /// 16- to 64-bit integers, strings, booleans, doubles: shapes, axes and the like. 8 bits and fewer are quantised weights.
 bool is_constant_type(std::uint64_t data_type) {
   return (data_type >= 4 && data_type <= 9) || (data_type >= 11 && data_type <= 13);
-}
-
-/// A file beside the model or below it, by a relative name.
-bool is_safe_location(std::string_view location) {
-  if (location.empty() || location.front() == '/' || location.find_first_of(":\\") != std::string_view::npos)
-    return false;
-  for (std::size_t at = 0; at <= location.size();) {
-    const std::size_t slash = std::min(location.find('/', at), location.size());
-    if (location.substr(at, slash - at) == "..") return false;
-    at = slash + 1;
-  }
-  return true;
-}
-
-std::optional<std::uint64_t> decimal(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return problem == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
 }  // namespace
@@ -304,32 +285,16 @@ Result<void> OnnxReader::initializer_done() {
 }
 
 Result<void> OnnxReader::add_external(TensorInfo tensor) {
-  const auto value = [&](std::string_view key) {
-    const auto found = initializer_.external_data.find(key);
-    return found == initializer_.external_data.end() ? std::string() : found->second;
-  };
-  const std::string location = value("location");
-  if (!is_safe_location(location)) {
-    return bad_tensor(ErrorCode::kBadHeader,
-                      "external data's location " + in_quotes(location) + ", expected a relative file name");
-  }
-  const std::string offset = value("offset");
-  const std::string length = value("length");
-  const auto begin = offset.empty() ? std::optional<std::uint64_t>(0) : decimal(offset);
-  const auto n_bytes = length.empty() ? std::optional(tensor.n_bytes) : decimal(length);
-  if (!begin || !n_bytes) {
-    return bad_tensor(ErrorCode::kBadHeader, "external data's offset " + in_quotes(offset) + ", length " +
-                                                 in_quotes(length) + ", expected numbers");
-  }
-  tensor.offset = *begin;
-  tensors_.push_back(tensor);
-  external_.push_back({location, *n_bytes, std::move(tensor)});
+  auto external = onnx_external_tensor(initializer_.external_data, std::move(tensor));
+  if (!external) return bad_tensor(external.error().code, external.error().message);
+  tensors_.push_back(external->tensor);
+  external_.push_back(std::move(*external));
   return {};
 }
 
 std::vector<std::string> OnnxReader::external_files() const {
   std::vector<std::string> files;
-  for (const ExternalTensor& external : external_) {
+  for (const OnnxExternalTensor& external : external_) {
     if (std::find(files.begin(), files.end(), external.file) == files.end()) files.push_back(external.file);
   }
   return files;
@@ -337,7 +302,7 @@ std::vector<std::string> OnnxReader::external_files() const {
 
 Result<std::vector<TensorInfo>> OnnxReader::external_tensors(std::string_view file) const {
   std::vector<TensorInfo> tensors;
-  for (const ExternalTensor& external : external_) {
+  for (const OnnxExternalTensor& external : external_) {
     if (external.file != file) continue;
     const TensorInfo& tensor = external.tensor;
     if (external.n_bytes != tensor.n_bytes) {
@@ -350,17 +315,6 @@ Result<std::vector<TensorInfo>> OnnxReader::external_tensors(std::string_view fi
     tensors.push_back(tensor);
   }
   return tensors;
-}
-
-OnnxExternalReader::OnnxExternalReader(std::string file, std::vector<TensorInfo> tensors, TensorSink* sink)
-    : tensors_(std::move(tensors)), stream_(std::move(file), sink) {
-  stream_.start(tensors_, 0);
-}
-
-Result<std::unique_ptr<FormatReader>> OnnxExternalReader::create(std::string file, std::optional<std::uint64_t> n_bytes,
-                                                                 std::vector<TensorInfo> tensors, TensorSink* sink) {
-  LOOKBACK_TRY(sort_and_check_layout(file, tensors, {0, n_bytes, std::numeric_limits<std::uint64_t>::max()}));
-  return std::unique_ptr<FormatReader>(new OnnxExternalReader(std::move(file), std::move(tensors), sink));
 }
 
 }  // namespace lookback::formats

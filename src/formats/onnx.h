@@ -1,7 +1,6 @@
 // ONNX: the initializers of a graph, streamed out of the protobuf in place; the graph itself only to name who reads them.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -9,9 +8,9 @@
 #include <vector>
 
 #include "formats/file_reader.h"
+#include "formats/onnx_external.h"
 #include "formats/onnx_graph.h"
 #include "formats/protobuf_stream.h"
-#include "formats/tensor_stream.h"
 
 namespace lookback::formats {
 
@@ -47,17 +46,10 @@ class OnnxReader final : public FormatReader, private ProtobufHandler {
     std::vector<std::uint64_t> dims;
     std::uint64_t data_type = 0;
     bool external = false;
-    std::map<std::string, std::string, std::less<>> external_data;  // location, offset, length
+    OnnxExternalEntries external_data;
     std::vector<std::byte> float_data;
     bool streamed = false;  // raw_data went to the sink
     std::uint64_t data_offset = 0;
-  };
-
-  /// A tensor whose data is in another file.
-  struct ExternalTensor {
-    std::string file;
-    std::uint64_t n_bytes;  // as claimed
-    TensorInfo tensor;
   };
 
   Result<void> on_varint(ProtobufField field, std::uint64_t value) override;
@@ -92,28 +84,7 @@ class OnnxReader final : public FormatReader, private ProtobufHandler {
   std::set<std::string, std::less<>> names_;
   Metadata metadata_;  // stays empty
   std::vector<TensorInfo> tensors_;
-  std::vector<ExternalTensor> external_;
-};
-
-/// A file of external data: slices by offset and length, in any order, with bytes of no tensor between them.
-class OnnxExternalReader final : public FormatReader {
- public:
-  static Result<std::unique_ptr<FormatReader>> create(std::string file, std::optional<std::uint64_t> n_bytes,
-                                                      std::vector<TensorInfo> tensors, TensorSink* sink);
-
-  Result<void> feed(std::span<const std::byte> bytes) override { return stream_.feed(bytes); }
-  Result<void> finish() override { return stream_.finish(); }
-  bool header_complete() const override { return true; }
-  Format format() const override { return Format::kOnnx; }
-  const std::vector<TensorInfo>& tensors() const override { return tensors_; }
-  const Metadata& metadata() const override { return metadata_; }
-
- private:
-  OnnxExternalReader(std::string file, std::vector<TensorInfo> tensors, TensorSink* sink);
-
-  Metadata metadata_;  // stays empty
-  std::vector<TensorInfo> tensors_;
-  TensorStream stream_;
+  std::vector<OnnxExternalTensor> external_;
 };
 
 }  // namespace lookback::formats

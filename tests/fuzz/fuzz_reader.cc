@@ -134,7 +134,7 @@ Outcome outcome(const std::string& name, std::span<const std::byte> bytes, std::
 void fuzz_reader(const std::string& name, std::span<const std::byte> bytes) {
   Digest seed;
   seed.add(bytes);
-  const std::size_t piece = 1 + seed.value() % 61;
+  const std::size_t piece = 1 + static_cast<std::size_t>(seed.value() % 61);
   const bool size_known = seed.value() / 64 % 2 == 0;
 
   const Outcome whole = outcome(name, bytes, bytes.size() + 1, bytes.size());

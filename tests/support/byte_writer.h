@@ -90,7 +90,7 @@ struct GgufWriter {
     ByteWriter out;
     out.text("GGUF").number(version).number(n_tensors).number(n_key_values);
     out.bytes(key_values.done()).bytes(tensor_infos.done());
-    if (alignment != 0) out.zeros((alignment - out.size() % alignment) % alignment);
+    if (alignment != 0) out.zeros(static_cast<std::size_t>((alignment - out.size() % alignment) % alignment));
     for (std::size_t i = 0; i < data_bytes; ++i) out.number(static_cast<std::uint8_t>(i));
     return out.done();
   }

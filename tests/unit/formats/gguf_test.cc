@@ -256,7 +256,7 @@ TEST(GgufLies, InNamesAndKinds) {
   types.key("tokenizer.ggml.model", "gpt2");
   ++types.n_key_values;
   gguf_string(types.key_values, "tokenizer.ggml.token_type").number(9U).number(kI32).number(std::uint64_t{1}).number(1);
-  expect_refused(types, ErrorCode::kBadHeader, "token_type has 1 entries for 0 tokens");
+  expect_refused(types, ErrorCode::kBadHeader, "token_type: 1 entries for 0 tokens");
 }
 
 TEST(GgufLies, AnyCutIsTruncated) {

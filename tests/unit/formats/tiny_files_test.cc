@@ -18,7 +18,7 @@ const std::string kFolder = "tests/data/reference/tiny/";
 std::vector<float> dequantize(const RecordingSink::Tensor& tensor) {
   std::uint64_t n_elements = 1;
   for (const std::uint64_t n : tensor.info.shape) n_elements *= n;
-  std::vector<float> values(n_elements);
+  std::vector<float> values(static_cast<std::size_t>(n_elements));
   quant::dequantize_row(tensor.info.dtype, tensor.bytes.data(),
                         values);  // rows are whole blocks, so all are one long row
   return values;
@@ -116,12 +116,12 @@ TEST(TinyOnnx, HoldsTheWeightsOfTheCheckpoint) {
         ASSERT_TRUE(hf.tensors.contains(hf_name)) << hf_name;
         const std::vector<float> ours = dequantize(tensor);
         const std::vector<float> theirs = dequantize(hf.tensors.at(hf_name));
-        const std::uint64_t n_in = tensor.info.shape[0];
-        const std::uint64_t n_out = tensor.info.shape[1];
+        const auto n_in = static_cast<std::size_t>(tensor.info.shape[0]);
+        const auto n_out = static_cast<std::size_t>(tensor.info.shape[1]);
         ASSERT_EQ(hf.tensors.at(hf_name).info.shape, (std::vector<std::uint64_t>{n_out, n_in}));
         bool equal = true;
-        for (std::uint64_t i = 0; i < n_in; ++i) {
-          for (std::uint64_t o = 0; o < n_out; ++o) equal = equal && ours[i * n_out + o] == theirs[o * n_in + i];
+        for (std::size_t i = 0; i < n_in; ++i) {
+          for (std::size_t o = 0; o < n_out; ++o) equal = equal && ours[i * n_out + o] == theirs[o * n_in + i];
         }
         EXPECT_TRUE(equal);
         ++n_found;
