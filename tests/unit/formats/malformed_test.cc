@@ -102,7 +102,10 @@ TEST(MalformedFiles, AreAllInOneOfTheTables) {
   for (const char* file : kElsewhere) ++n_tables[file];
   const nlohmann::json cases = read_json(kFolder + "cases.json");
   EXPECT_EQ(cases["cases"].size(), n_tables.size());
-  for (const auto& item : cases["cases"]) EXPECT_EQ(n_tables[item["file"].get<std::string>()], 1) << item["file"];
+  for (const auto& item : cases["cases"]) {
+    const auto file = item["file"].get<std::string>();
+    EXPECT_EQ(n_tables[file], 1) << file;
+  }
 }
 
 TEST(SoundFiles, AreRead) {
