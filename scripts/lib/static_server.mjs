@@ -30,9 +30,18 @@ const CONTENT_SECURITY_POLICY =
  * @param {number} [options.port] 0 takes a free one
  * @param {boolean} [options.isolation] send COOP and COEP (default true)
  * @param {string} [options.base] the path under which the folder stands, "/" or "/sub/path/"
+ * @param {string|null} [options.policy] the Content-Security-Policy sent; null for none, for code that is not ours
+ * @param {(file: string) => void} [options.onFile] told each file that goes out
  * @returns {Promise<{url: string, close: () => Promise<void>}>}
  */
-export async function serveFolder({ folder, port = 0, isolation = true, base = '/' }) {
+export async function serveFolder({
+  folder,
+  port = 0,
+  isolation = true,
+  base = '/',
+  policy = CONTENT_SECURITY_POLICY,
+  onFile = () => {},
+}) {
   const top = resolve(folder);
   const server = createServer((request, response) => {
     answer(request, response).catch((error) => {
@@ -43,7 +52,7 @@ export async function serveFolder({ folder, port = 0, isolation = true, base = '
 
   async function answer(request, response) {
     const headers = { 'Cache-Control': 'no-cache', 'X-Content-Type-Options': 'nosniff' };
-    headers['Content-Security-Policy'] = CONTENT_SECURITY_POLICY;
+    if (policy) headers['Content-Security-Policy'] = policy;
     if (isolation) {
       headers['Cross-Origin-Opener-Policy'] = 'same-origin';
       headers['Cross-Origin-Embedder-Policy'] = 'require-corp';
@@ -53,7 +62,8 @@ export async function serveFolder({ folder, port = 0, isolation = true, base = '
       response.writeHead(status, { ...headers, ...more, 'Content-Type': 'text/plain; charset=utf-8' });
       response.end(request.method === 'HEAD' ? undefined : `${status} ${text}\n`);
     };
-    if (request.method !== 'GET' && request.method !== 'HEAD') return refuse(405, 'only GET and HEAD', { Allow: 'GET, HEAD' });
+    if (request.method !== 'GET' && request.method !== 'HEAD')
+      return refuse(405, 'only GET and HEAD', { Allow: 'GET, HEAD' });
     let path;
     try {
       path = decodeURIComponent(new URL(request.url, 'http://localhost').pathname);
@@ -71,6 +81,7 @@ export async function serveFolder({ folder, port = 0, isolation = true, base = '
     }
     if (!info?.isFile()) return refuse(404, 'not found');
 
+    onFile(file);
     const etag = `"${info.size.toString(16)}-${Math.trunc(info.mtimeMs).toString(16)}"`;
     Object.assign(headers, { ETag: etag, 'Last-Modified': info.mtime.toUTCString(), 'Accept-Ranges': 'bytes' });
     headers['Content-Type'] = TYPES[extname(file)] ?? 'application/octet-stream';
