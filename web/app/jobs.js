@@ -8,7 +8,7 @@ import { share } from '../view/format.js';
 /**
  * @param {{state: any, set: (patch: any) => void}} store
  * @param {ReturnType<import('./session.js').createSession>} session
- * @param {{computeFigures: ((model: any, options: any) => any)|null}} services
+ * @param {{computeFigures: (model: any, options: any) => Promise<any[]>}} services
  */
 export function createJobs(store, session, { computeFigures }) {
   /** @type {Map<string, AbortController>} */
@@ -62,10 +62,9 @@ export function createJobs(store, session, { computeFigures }) {
 
     figures() {
       const { model } = session;
-      if (!model || !computeFigures) return;
+      if (!model) return;
       return job('figures', { rows: [], weights: model.info.weights }, async (signal, tell) => {
-        const result = await computeFigures(model, { signal });
-        tell({ rows: result.figures });
+        tell({ rows: await computeFigures(model, { signal }) });
       });
     },
 

@@ -10,6 +10,7 @@ import { sourceFromLink } from './sources.js';
 import { decodeLink, encodeLink } from './link_state.js';
 import { followTheme } from './theme.js';
 import { announce } from './announce.js';
+import { keepForOffline } from './offline.js';
 import { mountViews } from './views.js';
 import { createJobs } from './jobs.js';
 
@@ -87,7 +88,9 @@ async function showStored(name) {
   }
 }
 
-const jobs = createJobs(store, session, { computeFigures: null });
+const jobs = createJobs(store, session, {
+  computeFigures: async (model, options) => (await import('../engine/figures.js')).computeFigures(model, options),
+});
 const actions = createActions(store, session, jobs, { stored: showStored, page });
 followTheme(store);
 mountViews(
@@ -129,3 +132,4 @@ addEventListener('hashchange', () => {
 const example = EXAMPLES.find((e) => e.text === store.state.text);
 if (example && store.state.off.length === 0) showStored(example.name);
 session.load(wanted.source);
+keepForOffline(store, page);

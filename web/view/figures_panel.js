@@ -78,12 +78,7 @@ export function figuresPanel(root, store, actions) {
         h(
           'tr',
           { 'data-key': row.key },
-          h(
-            'th',
-            { scope: 'row' },
-            h('span', { text: row.what ?? row.key }),
-            h('small', { class: 'note', text: row.definition }),
-          ),
+          h('th', { scope: 'row' }, h('span', { text: row.definition }), h('small', { class: 'note', text: row.key })),
           h('td', { class: 'number', text: print(row, row.article) }),
           h('td', {
             class: 'number',

@@ -27,7 +27,9 @@ export function headGrid(root, store, actions) {
     'data-view': 'atlas',
   });
   const top = h('ol', { class: 'top-heads' });
+  const title = h('h2', { text: 'All heads' });
   root.append(
+    title,
     h('div', { class: 'row' }, h('label', { for: 'shade', class: 'small', text: 'Shade heads by' }), choice),
     definition,
     legend,
@@ -45,6 +47,7 @@ export function headGrid(root, store, actions) {
     shape = { layers, heads };
     cells = [];
     grid.style.setProperty('--heads', String(heads));
+    setText(title, `All ${layers * heads} heads`);
     const rows = [
       h(
         'div',

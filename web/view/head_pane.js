@@ -15,6 +15,10 @@ export function headPane(root, store, actions) {
   const switchOff = h('button', { type: 'button', class: 'button', 'data-action': 'switch-head' });
   const enlarge = h('button', { type: 'button', class: 'button', text: 'Enlarge' });
   const statistics = h('dl', { class: 'statistics' });
+  const once = h('p', {
+    class: 'note',
+    text: 'On this text. A head seen on one text rarely tells what it does on others.',
+  });
   const gone = h('p', {
     class: 'caution',
     hidden: true,
@@ -81,7 +85,7 @@ export function headPane(root, store, actions) {
         small.frame,
         small.said,
       ),
-      statistics,
+      h('div', { class: 'stack tight' }, statistics, once),
     ),
     dialog,
   );
@@ -115,6 +119,7 @@ export function headPane(root, store, actions) {
         : 'Zeroes what this head writes, at every position',
     );
     gone.hidden = !off;
+    once.hidden = head === null;
     const rows = s.data.heads?.list;
     if (!s.run || head === null || !rows || rows.length !== s.run.shape.layers * s.run.shape.heads) {
       replaceChildren(statistics);
@@ -156,7 +161,6 @@ export function headPane(root, store, actions) {
           h('dd', { class: 'note number', text: rank === null ? '' : `${rank} of ${values.length}` }),
         );
       }),
-      h('p', { class: 'note', text: 'On this text. A head seen on one text rarely tells what it does on others.' }),
     );
   }
 

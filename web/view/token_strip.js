@@ -74,9 +74,9 @@ export function tokenStrip(root, store, actions) {
   }
 
   function makeChip() {
-    const up = h('span', { class: 'band up' });
+    const up = h('span', { class: 'band up', 'aria-hidden': 'true' });
     const text = h('span', { class: 'chip-text' });
-    const down = h('span', { class: 'band down' });
+    const down = h('span', { class: 'band down', 'aria-hidden': 'true' });
     const button = h('button', { type: 'button', class: 'chip' }, up, text, down);
     return { button, up, text, down, token: null, start: 0, end: 1 };
   }
