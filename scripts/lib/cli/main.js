@@ -20,7 +20,6 @@ process.stdout.on('error', (error) => {
   if (/** @type {any} */ (error).code === 'EPIPE') process.exit(0);
   throw error;
 });
-process.exitCode = await run(process.argv.slice(2));
 
 /**
  * @param {string[]} argv
@@ -28,6 +27,10 @@ process.exitCode = await run(process.argv.slice(2));
  */
 async function run(argv) {
   try {
+    if (argv[0] === '--help' || argv[0] === 'help') {
+      process.stdout.write(`${USAGE}\n`);
+      return 0;
+    }
     const command = parseCommand(argv);
     if (command.options.variant === 'relaxed' && !(await relaxedSimd()) && !process.execArgv.includes(RELAXED_FLAG)) {
       const again = spawnSync(process.execPath, [RELAXED_FLAG, ...process.execArgv, process.argv[1], ...argv], {
@@ -105,3 +108,5 @@ function createBar(name) {
     clear: () => terminal && process.stderr.write('\r\x1b[K'),
   };
 }
+
+process.exitCode = await run(process.argv.slice(2));
