@@ -20,7 +20,7 @@ export const FLAGS = [
   '--disable-sync',
 ];
 const ADAPTERS = { lookback: '/bundle/lookback.js', wllama: '/page/adapters/wllama.js', ort: '/page/adapters/ort.js' };
-const VISIT_MS = 300000;
+const VISIT_MS = 900000;
 
 /** @param {string} file path of a script or module */
 const isCode = (file) => /\.(m?js|wasm)$/.test(file) && !/\/served\/page\//.test(file);
