@@ -91,9 +91,9 @@ struct EngineOptions {
 };
 
 struct FileOptions {
-  std::string name;                      ///< for messages and the extension; also matches ONNX external data
-  std::optional<std::uint64_t> n_bytes;  ///< the whole file, where known
-  bool inspect_only = false;             ///< read the directory, keep no weights
+  std::string name;                           ///< for messages and the extension; also matches ONNX external data
+  std::optional<std::uint64_t> n_bytes = {};  ///< the whole file, where known
+  bool inspect_only = false;                  ///< read the directory, keep no weights
 };
 
 struct FeedStatus {
@@ -157,7 +157,7 @@ struct Off {
   };
   std::uint32_t layer = 0;
   std::uint32_t head = 0;
-  std::optional<Link> link;
+  std::optional<Link> link = {};
   bool operator==(const Off&) const = default;
 };
 
@@ -168,7 +168,7 @@ class Pass;
 
 struct PassOptions {
   Keep keep = Keep::kRows;
-  std::vector<Off> off;
+  std::vector<Off> off = {};
   const Pass* prefix = nullptr;     ///< a finished pass with the same switches
   std::uint32_t prefix_length = 0;  ///< its first positions are shared, not run again
 };
