@@ -76,7 +76,7 @@ export function copyingPanel(root, store, actions) {
             type: 'button',
             class: 'quiet bar-name',
             text: shortHead(layer, head),
-            'aria-label': `Open layer ${layer}, head ${head}`,
+            'aria-label': `${shortHead(layer, head)}: open layer ${layer}, head ${head}`,
             onclick: () => actions.goToHead(layer, head),
           }),
           h('span', { class: 'bar-track' }, bar),
@@ -116,7 +116,7 @@ export function copyingPanel(root, store, actions) {
                 type: 'button',
                 class: 'quiet',
                 text: 'switch off above',
-                'aria-label': `Switch off in the whole view: ${r.label}`,
+                'aria-label': `switch off above: ${r.label}`,
                 onclick: () => actions.setOff(r.off),
               })
             : h('span', {}),

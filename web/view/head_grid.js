@@ -163,7 +163,7 @@ export function headGrid(root, store, actions) {
             type: 'button',
             class: 'quiet head-link',
             text: shortHead(layer, head),
-            'aria-label': `Open layer ${layer}, head ${head}`,
+            'aria-label': `${shortHead(layer, head)}: open layer ${layer}, head ${head}`,
             onclick: () => actions.goToHead(layer, head),
           }),
           h('span', { class: 'number', text: found.print(found.values[i]) }),

@@ -2,7 +2,6 @@
 
 import { h, setText, setAttribute, replaceChildren } from './dom.js';
 import { tokenText } from './token_text.js';
-import { spokenToken } from './visible_text.js';
 import { query } from '../app/selectors.js';
 import { changed } from '../app/store.js';
 import * as format from './format.js';
@@ -68,11 +67,16 @@ export function nextList(root, store, actions) {
               type: 'button',
               class: 'follow',
               'aria-pressed': String(isFollowed),
-              'aria-label': `${isFollowed ? 'Stop following' : 'Follow'} ${spokenToken(t)}: ${format.share(t.probability)}${was ? `, before ${format.share(was.probability)}` : ''}`,
+              title: isFollowed ? 'Stop following this token' : 'Follow this token',
             },
             h('span', { class: 'bar-name' }, tokenText(t)),
             h('span', { class: 'bar-track' }, bar, mark),
-            h('span', { class: 'number', text: format.share(t.probability) }),
+            h(
+              'span',
+              { class: 'number' },
+              format.share(t.probability),
+              was && h('span', { class: 'visually-hidden', text: `, before ${format.share(was.probability)}` }),
+            ),
           ),
         );
       }),

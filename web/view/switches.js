@@ -118,7 +118,7 @@ export function switches(root, store, actions) {
             type: 'button',
             class: 'quiet push',
             text: 'switch on',
-            'aria-label': `Switch ${what} on`,
+            'aria-label': `switch on ${what}`,
             onclick: () => actions.toggleOff(o),
           }),
         );

@@ -137,13 +137,14 @@ export function tokenStrip(root, store, actions) {
   function band(node, share, state, theme, digits) {
     setAttribute(node, 'data-state', state);
     if (share === null) {
-      setText(node, '');
+      setAttribute(node, 'data-share', null);
       setStyle(node, 'background-color', '');
       return;
     }
     setStyle(node, 'background-color', shareColor(share, theme));
     const text = digits && share >= 0.0095 ? format.share(share) : '';
-    setText(node, text);
+    // Not text of the chip: its name stays the word, and the digits are said by the label.
+    setAttribute(node, 'data-share', text || null);
     if (text) setStyle(node, 'color', inkOnShare(share, theme));
   }
 

@@ -75,7 +75,7 @@ export function writersPanel(root, store, actions) {
                 type: 'button',
                 class: 'quiet bar-name',
                 text: p.name,
-                'aria-label': `Open layer ${p.layer}, head ${p.head}`,
+                'aria-label': `${p.name}: open layer ${p.layer}, head ${p.head}`,
                 onclick: () => actions.goToHead(p.layer, p.head),
               });
         return h(
