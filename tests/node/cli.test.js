@@ -114,12 +114,14 @@ describe('answers on the shipped weights', () => {
     near(head.after.logit, causal.head_off.logit[17][4], 2e-4, 'logit');
     near(head.kl, causal.head_off.kl[17][4], 1e-5, 'kl');
     assert.ok(head.top.length > 0);
-    const link = causal.links.find(({ links, renorm }) => links?.length === 1 && renorm) ?? causal.links[0];
-    assert.ok(link);
     const unnamed = await json('off', '--head', '0.0', '--head', '1.5', WORDS_PROMPT);
     assert.equal(unnamed.position, 18);
-    const cut = await json('off', '--link', '17.4:13>5', ...at, WORDS_PROMPT);
-    assert.ok(cut.kl > 0 && cut.after.probability !== cut.before.probability);
+    const [{ links, renorm }] = causal.links;
+    const [layer, headOfLink, query, key] = links[0];
+    const cut = await json('off', '--link', `${layer}.${headOfLink}:${query}>${key}`, ...at, WORDS_PROMPT);
+    near(cut.after.probability, renorm.prob, 1e-5, 'link');
+    near(cut.after.logit, renorm.logit, 2e-4, 'link');
+    near(cut.kl, renorm.kl, 1e-5, 'link');
   });
 
   test('generate: the reference’s greedy tokens; a seed repeats itself', async () => {
