@@ -10,7 +10,7 @@ import { Tokenizer } from './tokenizer.js';
 import { unwrap } from './unwrap.js';
 import { chooseVariant } from './variants.js';
 import { inspectWeights, loadWeights } from './weights.js';
-import { createTurns, yieldToEvents } from './yielding.js';
+import { yieldToEvents } from './yielding.js';
 
 /**
  * What the worker's surroundings give: probes, modules, files, network, storage.
@@ -44,13 +44,14 @@ export class Session {
   /** @type {Tokenizer} */
   #tokenizer = null;
   #gone = false;
+  #trapped = false;
   /** @type {Map<number, PassEntry>} */
   #passes = new Map();
   /** @type {Map<number, Generation>} */
   #generations = new Map();
   #nextHandle = 1;
-  /** Passes are stepped one after the other. */
-  #turns = createTurns();
+  /** Runs under way that a caller waits for; effects let them go first. */
+  #waitedFor = 0;
 
   /** @param {Environment} environment */
   constructor(environment) {
@@ -327,28 +328,28 @@ export class Session {
     const total = layers * heads;
     const position = this.position(args);
     let done = 0;
-    await this.#turns(signal, async () => {
-      this.#alive(entry);
-      const effects = unwrap(entry.pass.effects(args.tokenId, position));
-      try {
-        for (;;) {
-          throwIfAborted(signal);
-          const step = unwrap(effects.step());
-          const rows = [];
-          for (let at = 0; at < step.rows.length; at += 4) {
-            const [layer, head, probability, kl] = step.rows.subarray(at, at + 4);
-            rows.push({ layer, head, probability, kl });
-          }
-          done += rows.length;
-          if (rows.length > 0) emit(EVENTS.effects, { rows, done, total });
-          if (step.done) break;
-          await yieldToEvents();
-          this.#alive(entry);
+    const effects = unwrap(entry.pass.effects(args.tokenId, position));
+    try {
+      for (;;) {
+        const step = unwrap(effects.step());
+        const rows = [];
+        for (let at = 0; at < step.rows.length; at += 4) {
+          const [layer, head, probability, kl] = step.rows.subarray(at, at + 4);
+          rows.push({ layer, head, probability, kl });
         }
-      } finally {
-        effects.delete();
+        done += rows.length;
+        if (rows.length > 0) emit(EVENTS.effects, { rows, done, total });
+        if (step.done) break;
+        do {
+          await yieldToEvents();
+          this.#loaded('effects');
+          throwIfAborted(signal);
+        } while (this.#waitedFor > 0);
+        if (entry.holders === 0) throw new LookbackError('disposed', 'effects: the pass was disposed');
       }
-    });
+    } finally {
+      if (!this.#trapped) effects.delete();
+    }
     return { done, total };
   }
 
@@ -367,6 +368,7 @@ export class Session {
   /** After a trap nothing of the module may be called any more, not even to free it. */
   abandon() {
     this.#gone = true;
+    this.#trapped = true;
     this.#engine = null;
     this.#passes.clear();
     this.#generations.clear();
@@ -430,27 +432,27 @@ export class Session {
         `the prompt has ${ids.length} tokens, expected at most ${this.#info.contextLength}, the model's context`,
       );
     }
-    return this.#turns(signal, async () => {
-      this.#loaded('forward');
-      const shared = prefix ? { entry: prefix, length: prefix.ids.length } : this.#longestPrefix(ids, keep, off);
-      const pass = unwrap(
-        this.#engine.createPass({ keep, off, prefix: shared?.entry.pass ?? null, prefixLength: shared?.length ?? 0 }),
-      );
-      try {
-        unwrap(pass.begin(ids.subarray(shared?.length ?? 0)));
-        while (!unwrap(pass.step()).done) {
-          await yieldToEvents();
-          if (this.#gone) throw cancelled();
-          throwIfAborted(signal);
-        }
-        return { pass, holders: 1, ids, off, keep };
-      } catch (error) {
-        // Nothing may be called after a trap, and the next turn begins before the dispatcher hears of this one.
-        if (error instanceof WebAssembly.RuntimeError) this.abandon();
-        else pass.delete();
-        throw error;
+    const shared = prefix ? { entry: prefix, length: prefix.ids.length } : this.#longestPrefix(ids, keep, off);
+    const pass = unwrap(
+      this.#engine.createPass({ keep, off, prefix: shared?.entry.pass ?? null, prefixLength: shared?.length ?? 0 }),
+    );
+    this.#waitedFor++;
+    try {
+      unwrap(pass.begin(ids.subarray(shared?.length ?? 0)));
+      while (!unwrap(pass.step()).done) {
+        await yieldToEvents();
+        this.#loaded('forward');
+        throwIfAborted(signal);
       }
-    });
+      return { pass, holders: 1, ids, off, keep };
+    } catch (error) {
+      // Nothing may be called after a trap, and other runs would go on before the dispatcher hears of this one.
+      if (error instanceof WebAssembly.RuntimeError) this.abandon();
+      if (!this.#trapped) pass.delete();
+      throw error;
+    } finally {
+      this.#waitedFor--;
+    }
   }
 
   /**
@@ -499,11 +501,6 @@ export class Session {
     const entry = this.#passes.get(handle);
     if (!entry) throw new LookbackError('disposed', `${verb}: the pass was disposed`);
     return entry;
-  }
-
-  /** @param {PassEntry} entry */
-  #alive(entry) {
-    if (this.#gone || entry.holders === 0) throw new LookbackError('disposed', 'effects: the pass was disposed');
   }
 
   /** @param {{ids: Int32Array, logits: Float32Array, probabilities: Float32Array}} top */

@@ -1,6 +1,4 @@
-// Letting other messages in between two slices of work, and taking turns at the engine.
-
-import { throwIfAborted } from './errors.js';
+// Letting other messages in between two slices of work.
 
 /** @type {(() => void)[]} */
 const waiting = [];
@@ -22,21 +20,4 @@ export function yieldToEvents() {
     waiting.push(resolve);
     channel.port2.postMessage(null);
   });
-}
-
-/**
- * Runs tasks one after the other; one whose signal aborts while it waits is not begun.
- * @returns {<T>(signal: AbortSignal, task: () => Promise<T>) => Promise<T>}
- */
-export function createTurns() {
-  /** @type {Promise<unknown>} */
-  let last = Promise.resolve();
-  return (signal, task) => {
-    const turn = last.then(() => {
-      throwIfAborted(signal);
-      return task();
-    });
-    last = turn.catch(() => {});
-    return turn;
-  };
 }
