@@ -20,11 +20,12 @@ import {
 import { packageWithNames, printProfiles, profile } from './profile.mjs';
 import { summarise, table } from './report.mjs';
 
-const USAGE = `usage: scripts/bench [--json] [--against ${PEERS.join(',')}] [--threads 1,2] [--rounds N] [--profile]
+const USAGE = `usage: scripts/bench [--json] [--against ${PEERS.join(',')}] [--threads 1,2] [--rounds N] [--only TEXT] [--profile]
   --json      prints the report as JSON, else as a table
   --against   peers to run beside: ${PEERS.join(', ')}; they are installed and their models made on first use
   --threads   thread counts; default 1 and half the cores
   --rounds    how often each is measured; default 3, reported are medians
+  --only      only runs whose name holds TEXT, as in “relaxed fast”
   --profile   instead of measuring: where the time of a pass goes, by function
 `;
 
@@ -37,6 +38,7 @@ function options() {
         against: { type: 'string', default: '' },
         threads: { type: 'string', default: '' },
         rounds: { type: 'string', default: '3' },
+        only: { type: 'string', default: '' },
         profile: { type: 'boolean', default: false },
       },
     }).values;
@@ -98,7 +100,10 @@ async function main() {
   const folder = servedFolder(parts);
 
   const machine = await describeMachine(chromium);
-  const runs = configurations(chosen).map((configuration) => ({ configuration, rounds: [] }));
+  const runs = configurations(chosen)
+    .filter((each) => nameOf(each).includes(chosen.only))
+    .map((configuration) => ({ configuration, rounds: [] }));
+  if (!runs.length) throw new UsageError(`no run’s name holds “${chosen.only}”`);
   for (let round = 1; round <= chosen.rounds; round++) {
     for (const { configuration, rounds } of runs) {
       process.stderr.write(`== round ${round} of ${chosen.rounds}: ${nameOf(configuration)}\n`);
