@@ -1,12 +1,11 @@
 #include "formats/safetensors_header.h"
 
-#include <iterator>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
 
 #include "base/checked_math.h"
+#include "formats/json_sax.h"
 #include "formats/limits.h"
 #include "formats/refusal.h"
 #include "formats/tensor_stream.h"
@@ -14,34 +13,9 @@
 namespace lookback::formats {
 namespace {
 
-/// Reads characters and leaves behind how far it came, so that an error can say where.
-struct TrackingIterator {
-  using iterator_category = std::input_iterator_tag;
-  using value_type = char;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const char*;
-  using reference = const char&;
-
-  const char* at;
-  const char** reached;
-
-  reference operator*() const { return *at; }
-  TrackingIterator& operator++() {
-    *reached = ++at;
-    return *this;
-  }
-  TrackingIterator operator++(int) {
-    const TrackingIterator before = *this;
-    ++*this;
-    return before;
-  }
-  bool operator==(const TrackingIterator& other) const { return at == other.at; }
-};
-
-/// The events of the JSON parser. A document tree is never made, so nothing is lost of what a tree would hide: names that
-/// stand twice.
+/// The events of the JSON parser:
 ///     {NAME: {"dtype": "F16", "shape": [2, 3], "data_offsets": [0, 12]}, …, "__metadata__": {TEXT: TEXT}}
-class HeaderHandler {
+class HeaderHandler final : public JsonHandler {
  public:
   HeaderHandler(std::string_view file, std::string_view json, std::uint64_t json_offset)
       : file_(file),
@@ -54,14 +28,14 @@ class HeaderHandler {
   const std::optional<Error>& error() const { return error_; }
   std::vector<TensorInfo> take_tensors() { return std::move(tensors_); }
 
-  bool start_object(std::size_t) {
+  bool start_object(std::size_t) override {
     if (place_ == Place::kBefore) return move_to(Place::kRoot);
     if (place_ != Place::kRoot) return unexpected("an object");
     if (name_ == kMetadataName) return move_to(Place::kMetadata);
     return move_to(Place::kTensor);
   }
 
-  bool key(std::string& key) {
+  bool key(std::string& key) override {
     if (place_ == Place::kRoot) {
       name_ = key;
       if (name_.size() > kMaxNameBytes)
@@ -78,7 +52,7 @@ class HeaderHandler {
     return bad_tensor("field " + in_quotes(field_) + ", expected dtype, shape and data_offsets");
   }
 
-  bool string(std::string& text) {
+  bool string(std::string& text) override {
     if (place_ == Place::kMetadata) return true;
     if (place_ != Place::kTensor || field_ != "dtype") return unexpected("a string");
     if (text == "F32") dtype_ = quant::DType::kF32;
@@ -89,13 +63,13 @@ class HeaderHandler {
                        "tensor " + in_quotes(name_) + ": dtype " + in_quotes(text) + ", expected F32, F16 or BF16");
   }
 
-  bool start_array(std::size_t) {
+  bool start_array(std::size_t) override {
     if (place_ != Place::kTensor || field_ == "dtype") return unexpected("an array");
     (field_ == "shape" ? shape_ : offsets_).emplace();
     return move_to(Place::kNumbers);
   }
 
-  bool number_unsigned(std::uint64_t number) {
+  bool number_unsigned(std::uint64_t number) override {
     if (place_ != Place::kNumbers) return unexpected("a number");
     std::vector<std::uint64_t>& numbers = *(field_ == "shape" ? shape_ : offsets_);
     if (numbers.size() == kMaxDims)
@@ -104,23 +78,22 @@ class HeaderHandler {
     return true;
   }
 
-  bool end_array() { return move_to(Place::kTensor); }
+  bool end_array() override { return move_to(Place::kTensor); }
 
-  bool end_object() {
+  bool end_object() override {
     if (place_ == Place::kRoot) return move_to(Place::kAfter);
     if (place_ == Place::kTensor && !tensor_done()) return false;
     return move_to(Place::kRoot);
   }
 
   // What has no place anywhere in the header. Integers come here only when below 0.
-  bool null() { return unexpected("null"); }
-  bool boolean(bool) { return unexpected("a boolean"); }
-  bool number_integer(std::int64_t) { return unexpected("a number below 0"); }
-  bool number_float(double, const std::string&) { return unexpected("a number that is no 64-bit integer"); }
-  bool binary(std::vector<std::uint8_t>&) { return unexpected("binary data"); }
+  bool null() override { return unexpected("null"); }
+  bool boolean(bool) override { return unexpected("a boolean"); }
+  bool number_integer(std::int64_t) override { return unexpected("a number below 0"); }
+  bool number_float(double, const std::string&) override { return unexpected("a number that is no 64-bit integer"); }
+  bool binary(binary_t&) override { return unexpected("binary data"); }
 
-  template <typename Exception>
-  bool parse_error(std::size_t, const std::string&, const Exception&) {
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
     return bad("the header is not JSON");
   }
 
@@ -209,9 +182,7 @@ class HeaderHandler {
 Result<std::vector<TensorInfo>> parse_safetensors_header(std::string_view file, std::string_view json,
                                                          std::uint64_t json_offset) {
   HeaderHandler handler(file, json, json_offset);
-  const char* end = json.data() + json.size();
-  nlohmann::json::sax_parse(TrackingIterator{json.data(), handler.reached()}, TrackingIterator{end, handler.reached()},
-                            &handler);
+  parse_json(json, handler, handler.reached());
   if (handler.error()) return *handler.error();
   return handler.take_tensors();
 }

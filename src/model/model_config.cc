@@ -1,11 +1,16 @@
 #include "model/model_config.h"
 
+#include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
+#include <cstddef>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <variant>
 #include <vector>
+
+#include "formats/json_sax.h"
 
 namespace lookback::model {
 namespace {
@@ -153,89 +158,165 @@ Result<ModelConfig> config_from_metadata(const formats::Metadata& metadata) {
 
 namespace {
 
-using Json = nlohmann::json;
+/// One value of config.json as far as a model is told by it: arrays and deeper objects only count as being there.
+struct JsonObject {};
+struct JsonOther {};
+using JsonValue = std::variant<std::nullptr_t, bool, std::uint64_t, double, std::string, JsonObject, JsonOther>;
 
-/// Names the first key that an object holds twice: the parser alone would keep the last silently.
-class DuplicateKeys {
+/// The members of the top object and of the objects in it ("rope_scaling.rope_type"), and the first key that any object
+/// holds twice: a parser that makes a tree would keep the last silently.
+class ConfigJson final : public formats::JsonHandler {
  public:
-  bool see(Json::parse_event_t event, const Json& value) {
-    if (event == Json::parse_event_t::object_start) open_.emplace_back();
-    if (event == Json::parse_event_t::object_end && !open_.empty()) open_.pop_back();
-    if (event == Json::parse_event_t::key && !open_.empty()) {
-      const auto& key = value.get_ref<const std::string&>();
-      if (!open_.back().insert(key).second && found_.empty()) found_ = key;
-    }
+  static Result<ConfigJson> parse(std::string_view text) {
+    ConfigJson config;
+    const char* reached = text.data();
+    formats::parse_json(text, config, &reached);
+    if (!config.duplicate_.empty()) return bad_config("config.json holds the key " + config.duplicate_ + " twice");
+    if (!config.is_object_) return bad_config("config.json is not a JSON object");
+    return config;
+  }
+
+  /// Null for an absent key and for null, which Hugging Face writes for "not used".
+  const JsonValue* find(const std::string& path) const {
+    const auto at = members_.find(path);
+    return at == members_.end() || std::holds_alternative<std::nullptr_t>(at->second) ? nullptr : &at->second;
+  }
+
+  bool null() override { return put(nullptr); }
+  bool boolean(bool value) override { return put(value); }
+  bool number_integer(std::int64_t value) override { return put(static_cast<double>(value)); }
+  bool number_unsigned(std::uint64_t value) override { return put(value); }
+  bool number_float(double value, const std::string&) override { return put(value); }
+  bool string(std::string& value) override { return put(value); }
+  bool binary(binary_t&) override { return put(JsonOther{}); }
+  bool start_object(std::size_t) override {
+    if (open_.empty()) is_object_ = true;
+    put(JsonObject{});
+    open_.push_back({true, {}, {}});
     return true;
   }
-  const std::string& found() const { return found_; }
+  bool start_array(std::size_t) override {
+    put(JsonOther{});
+    open_.push_back({false, {}, {}});
+    return true;
+  }
+  bool key(std::string& name) override {
+    Level& level = open_.back();
+    if (!level.keys.insert(name).second && duplicate_.empty()) duplicate_ = name;
+    level.key = name;
+    return true;
+  }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
+    is_object_ = false;
+    return false;
+  }
 
  private:
-  std::vector<std::set<std::string>> open_;
-  std::string found_;
+  struct Level {
+    bool is_object = false;
+    std::string key = {};  // of the member being read
+    std::set<std::string> keys = {};
+  };
+
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+  bool put(JsonValue value) {
+    const auto in_object = [](const Level& level) { return level.is_object; };
+    if (open_.empty() || open_.size() > 2 || !std::all_of(open_.begin(), open_.end(), in_object)) return true;
+    std::string path = open_[0].key;
+    if (open_.size() == 2) path += "." + open_[1].key;
+    members_.insert_or_assign(std::move(path), std::move(value));
+    return true;
+  }
+
+  std::vector<Level> open_;
+  std::map<std::string, JsonValue> members_;
+  std::string duplicate_;
+  bool is_object_ = false;
 };
 
-/// True for an absent key and for null, which Hugging Face writes for "not used".
-bool absent(const Json& object, const char* key) { return !object.contains(key) || object[key].is_null(); }
-
-Result<std::uint32_t> read_u32(const Json& object, const char* key) {
-  if (absent(object, key)) {
-    return Error{ErrorCode::kMissingMetadata, std::string("config.json: no ") + key, std::nullopt};
-  }
-  const Json& value = object[key];
-  if (!value.is_number_unsigned() || value.get<std::uint64_t>() > UINT32_MAX) {
-    return bad_config(std::string("config.json: ") + key + " is " +
-                      value.dump(-1, ' ', true, Json::error_handler_t::replace) +
-                      ", expected a whole number below 2^32");
-  }
-  return value.get<std::uint32_t>();
+/// A value for messages.
+std::string json_text(const JsonValue& value) {
+  if (const auto* number = std::get_if<std::uint64_t>(&value)) return std::to_string(*number);
+  if (const auto* number = std::get_if<double>(&value)) return std::to_string(*number);
+  if (const auto* text = std::get_if<std::string>(&value)) return "\"" + *text + "\"";
+  if (const auto* boolean = std::get_if<bool>(&value)) return *boolean ? "true" : "false";
+  return std::holds_alternative<JsonObject>(value) ? "an object" : "an array";
 }
 
-Result<std::uint32_t> read_u32_or(const Json& object, const char* key, std::uint32_t fallback) {
-  if (absent(object, key)) return fallback;
-  return read_u32(object, key);
+Error bad_value(const std::string& key, const JsonValue& value, const char* expected) {
+  return bad_config("config.json: " + key + " is " + json_text(value) + ", expected " + expected);
 }
 
-Result<float> read_f32_or(const Json& object, const char* key, float fallback) {
-  if (absent(object, key)) return fallback;
-  if (!object[key].is_number()) return bad_config(std::string("config.json: ") + key + " is not a number");
-  return object[key].get<float>();
+Result<std::uint32_t> read_u32(const ConfigJson& config, const std::string& key) {
+  const JsonValue* value = config.find(key);
+  if (value == nullptr) return Error{ErrorCode::kMissingMetadata, "config.json: no " + key, std::nullopt};
+  const auto* number = std::get_if<std::uint64_t>(value);
+  if (number == nullptr || *number > UINT32_MAX) return bad_value(key, *value, "a whole number below 2^32");
+  return static_cast<std::uint32_t>(*number);
 }
 
-Result<void> refuse_true(const Json& object, const char* key) {
-  if (absent(object, key)) return {};
-  if (!object[key].is_boolean()) return bad_config(std::string("config.json: ") + key + " is neither true nor false");
-  if (object[key].get<bool>()) return unsupported(std::string("config.json: ") + key + " is true, expected false");
+Result<std::uint32_t> read_u32_or(const ConfigJson& config, const std::string& key, std::uint32_t fallback) {
+  if (config.find(key) == nullptr) return fallback;
+  return read_u32(config, key);
+}
+
+Result<float> read_f32_or(const ConfigJson& config, const std::string& key, float fallback) {
+  const JsonValue* value = config.find(key);
+  if (value == nullptr) return fallback;
+  if (const auto* number = std::get_if<double>(value)) return static_cast<float>(*number);
+  if (const auto* number = std::get_if<std::uint64_t>(value)) return static_cast<float>(*number);
+  return bad_value(key, *value, "a number");
+}
+
+Result<bool> read_bool_or(const ConfigJson& config, const std::string& key, bool fallback) {
+  const JsonValue* value = config.find(key);
+  if (value == nullptr) return fallback;
+  if (const auto* boolean = std::get_if<bool>(value)) return *boolean;
+  return bad_value(key, *value, "true or false");
+}
+
+Result<void> refuse_true(const ConfigJson& config, const std::string& key) {
+  auto value = read_bool_or(config, key, false);
+  LOOKBACK_TRY(value);
+  if (*value) return unsupported("config.json: " + key + " is true, expected false");
   return {};
 }
 
-Result<void> expect_string(const Json& object, const char* key, std::string_view expected) {
-  if (absent(object, key)) return {};
-  if (!object[key].is_string()) return bad_config(std::string("config.json: ") + key + " is not a string");
-  const auto& value = object[key].get_ref<const std::string&>();
-  if (value == expected) return {};
-  return unsupported(std::string("config.json: ") + key + " is \"" + value + "\", expected \"" + std::string(expected) +
-                     "\"");
+Result<void> expect_string(const ConfigJson& config, const std::string& key, const std::string& expected) {
+  const JsonValue* value = config.find(key);
+  if (value == nullptr) return {};
+  const auto* text = std::get_if<std::string>(value);
+  if (text == nullptr) return bad_value(key, *value, "a string");
+  if (*text == expected) return {};
+  return unsupported("config.json: " + key + " is \"" + *text + "\", expected \"" + expected + "\"");
 }
 
 /// rope_theta at the top (transformers 4) or in rope_parameters (transformers 5); any scaling is refused by its name.
-Result<float> read_rope_base(const Json& object) {
-  auto base = read_f32_or(object, "rope_theta", kDefaultRopeBase);
-  for (const char* key : {"rope_scaling", "rope_parameters"}) {
-    if (absent(object, key)) continue;
-    const Json& rope = object[key];
-    if (!rope.is_object()) return bad_config(std::string("config.json: ") + key + " is not an object");
-    for (const char* type_key : {"rope_type", "type"}) {
-      if (absent(rope, type_key)) continue;
-      if (!rope[type_key].is_string() || rope[type_key].get_ref<const std::string&>() != "default") {
-        return unsupported(std::string("config.json: ") + key + "." + type_key + " is " +
-                           rope[type_key].dump(-1, ' ', true, Json::error_handler_t::replace) +
-                           ", expected \"default\"");
+Result<float> read_rope_base(const ConfigJson& config) {
+  auto base = read_f32_or(config, "rope_theta", kDefaultRopeBase);
+  LOOKBACK_TRY(base);
+  for (const std::string key : {"rope_scaling", "rope_parameters"}) {
+    const JsonValue* rope = config.find(key);
+    if (rope == nullptr) continue;
+    if (!std::holds_alternative<JsonObject>(*rope)) return bad_value(key, *rope, "an object");
+    for (const char* type_key : {".rope_type", ".type"}) {
+      const JsonValue* type = config.find(key + type_key);
+      if (type == nullptr) continue;
+      const auto* text = std::get_if<std::string>(type);
+      if (text == nullptr || *text != "default") {
+        return unsupported("config.json: " + key + type_key + " is " + json_text(*type) + ", expected \"default\"");
       }
     }
-    if (absent(rope, "rope_type") && !absent(rope, "factor")) {
-      return unsupported(std::string("config.json: ") + key + " scales positions, which is not read here");
+    if (config.find(key + ".rope_type") == nullptr && config.find(key + ".factor") != nullptr) {
+      return unsupported("config.json: " + key + " scales positions, which is not read here");
     }
-    if (!absent(rope, "rope_theta")) base = read_f32_or(rope, "rope_theta", kDefaultRopeBase);
+    base = read_f32_or(config, key + ".rope_theta", *base);
+    LOOKBACK_TRY(base);
   }
   return base;
 }
@@ -244,11 +325,9 @@ Result<float> read_rope_base(const Json& object) {
 
 Result<ModelConfig> config_from_json(std::string_view text) {
   if (text.size() > kMaxJsonBytes) return bad_config("config.json has " + std::to_string(text.size()) + " bytes");
-  DuplicateKeys duplicates;
-  const auto watch = [&](int, Json::parse_event_t event, Json& value) { return duplicates.see(event, value); };
-  const Json object = Json::parse(text, watch, /*allow_exceptions=*/false);
-  if (!duplicates.found().empty()) return bad_config("config.json holds the key " + duplicates.found() + " twice");
-  if (!object.is_object()) return bad_config("config.json is not a JSON object");
+  auto json = ConfigJson::parse(text);
+  LOOKBACK_TRY(json);
+  const ConfigJson& object = *json;
   LOOKBACK_TRY(expect_string(object, "model_type", "llama"));
   LOOKBACK_TRY(expect_string(object, "hidden_act", "silu"));
   for (const char* key : {"attention_bias", "mlp_bias", "rope_interleaved", "use_sliding_window"}) {
@@ -286,10 +365,9 @@ Result<ModelConfig> config_from_json(std::string_view text) {
                       std::to_string(config.n_head) + " heads, and head_dim is absent");
   }
   config.head_dim = *head_dim != 0 ? *head_dim : config.n_embd / config.n_head;
-  if (!absent(object, "tie_word_embeddings") && !object["tie_word_embeddings"].is_boolean()) {
-    return bad_config("config.json: tie_word_embeddings is neither true nor false");
-  }
-  config.tie_word_embeddings = !absent(object, "tie_word_embeddings") && object["tie_word_embeddings"].get<bool>();
+  auto tied = read_bool_or(object, "tie_word_embeddings", false);
+  LOOKBACK_TRY(tied);
+  config.tie_word_embeddings = *tied;
   auto eps = read_f32_or(object, "rms_norm_eps", kDefaultRmsEps);
   LOOKBACK_TRY(eps);
   config.rms_eps = *eps;
