@@ -6,7 +6,7 @@ function(lookback_layer name)
   target_link_libraries(lookback_${name} PRIVATE lookback_warnings)
   # Time is spent in the kernels; all the rest is download.
   if(EMSCRIPTEN AND NOT name STREQUAL "kernels")
-    target_compile_options(lookback_${name} PRIVATE $<$<CONFIG:Release>:-Os>)
+    target_compile_options(lookback_${name} PRIVATE $<$<CONFIG:Release>:-Oz>)
   endif()
   foreach(link IN LISTS ARG_LINKS)
     target_link_libraries(lookback_${name} PUBLIC ${link})

@@ -41,6 +41,9 @@ function(lookback_wasm_glue target name environment)
   target_link_options(${target} PRIVATE
     -lembind -sMODULARIZE=1 -sEXPORT_ES6=1 -sENVIRONMENT=${environment} -sDYNAMIC_EXECUTION=0 -sFILESYSTEM=0
     -sMALLOC=emmalloc -sABORTING_MALLOC=0 -sALLOW_MEMORY_GROWTH=1 -sMAXIMUM_MEMORY=2GB -sSTACK_SIZE=1MB)
+  # The border copies; it computes nothing. Binaryen may fold for size too: the kernels' loops come out of LLVM as they run.
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Oz>)
+  target_link_options(${target} PRIVATE $<$<CONFIG:Release>:-Oz>)
   if(LOOKBACK_THREADS)
     # JavaScript makes the shared memory and says how many threads; a pool that is too small must fail, not wait for a
     # worker that the blocked caller would have to start. Growth is on so that the memory may have any size.
