@@ -112,7 +112,8 @@ TEST(FileReader, KnowsTheHeaderBeforeTheData) {
 TEST(FuzzSeeds, AreSoundFiles) {
   for (const std::string format : {"gguf", "safetensors", "onnx"}) {
     RecordingSink sink;
-    const auto read = read_file("seed", read_bytes("tests/fuzz/corpus/" + format + "/seed_all_kinds"), {5, true}, &sink);
+    const auto read =
+        read_file("seed", read_bytes("tests/fuzz/corpus/" + format + "/seed_all_kinds"), {5, true}, &sink);
     ASSERT_TRUE(read.has_value()) << read.error().message;
     EXPECT_EQ(formats::format_name(*(*read)->format()), format);
     EXPECT_GE(sink.tensors.size(), 2U);
