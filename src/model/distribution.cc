@@ -14,17 +14,25 @@ double log_sum_exp(std::span<const float> logits) {
   return max + std::log(sum);
 }
 
-double kl_divergence(std::span<const float> p_logits, std::span<const float> q_logits) {
-  CHECK(p_logits.size() == q_logits.size(), "two distributions over one vocabulary");
-  const double p_norm = log_sum_exp(p_logits);
-  const double q_norm = log_sum_exp(q_logits);
-  double sum = 0;
+Result<KlFrom> KlFrom::create(std::span<const float> p_logits) {
+  KlFrom from;
+  auto p = Array<double>::create(p_logits.size(), "probabilities");
+  if (!p) return p.error();
+  const double norm = log_sum_exp(p_logits);
   for (std::size_t i = 0; i < p_logits.size(); ++i) {
-    const double log_p = static_cast<double>(p_logits[i]) - p_norm;
-    const double log_q = static_cast<double>(q_logits[i]) - q_norm;
-    sum += std::exp(log_p) * (log_p - log_q);
+    const double log_p = static_cast<double>(p_logits[i]) - norm;
+    (*p)[i] = std::exp(log_p);
+    from.minus_entropy_ += (*p)[i] * log_p;
   }
-  return sum;
+  from.p_ = std::move(*p);
+  return from;
+}
+
+double KlFrom::to(std::span<const float> q_logits, double q_log_sum) const {
+  CHECK(p_.size() == q_logits.size(), "two distributions over one vocabulary");
+  double cross = 0;
+  for (std::size_t i = 0; i < q_logits.size(); ++i) cross += p_[i] * (static_cast<double>(q_logits[i]) - q_log_sum);
+  return minus_entropy_ - cross;
 }
 
 void top_tokens(std::span<const float> logits, std::span<TokenId> ids, std::span<float> top_logits,

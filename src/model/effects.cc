@@ -43,14 +43,14 @@ Result<Effects> Effects::create(Forward& forward, KeptPass pass, TokenId token, 
     effects.caches_.emplace_back(one_layer);
     LOOKBACK_TRY(effects.caches_.back().append(pos + 1));
   }
-  auto clean_logits = Array<float>::create(config.n_vocab, "logits");
-  if (!clean_logits) return clean_logits.error();
-  effects.clean_logits_ = std::move(*clean_logits);
   auto logits = Array<float>::create(std::size_t{config.n_head} * config.n_vocab, "logits");
   if (!logits) return logits.error();
   effects.logits_ = std::move(*logits);
 
-  LOOKBACK_TRY(forward.logits(effects.pass_.cache.hidden(pos), config.n_embd, 1, effects.clean_logits_.span().data()));
+  LOOKBACK_TRY(forward.logits(effects.pass_.cache.hidden(pos), config.n_embd, 1, effects.logits_.span().data()));
+  auto clean = KlFrom::create(effects.logits_.span().first(config.n_vocab));
+  if (!clean) return clean.error();
+  effects.clean_distribution_ = std::move(*clean);
   forward.embed(std::span(effects.pass_.ids).first(effects.n_pos()), effects.clean_stream(0));
   return effects;
 }
@@ -203,11 +203,11 @@ Result<void> Effects::logits_block(Forward& forward, std::vector<EffectRow>* row
   LOOKBACK_TRY(forward.logits(block_row(0), config_.n_embd, config_.n_head, logits_.span().data()));
   for (std::uint32_t head = 0; head < config_.n_head; ++head) {
     const auto ablated = std::as_const(logits_).span().subspan(std::size_t{head} * config_.n_vocab, config_.n_vocab);
-    const double log_p = static_cast<double>(ablated[static_cast<std::size_t>(token_)]) - log_sum_exp(ablated);
+    const double log_sum = log_sum_exp(ablated);
     rows->push_back({.layer = layer_,
                      .head = head,
-                     .probability = std::exp(log_p),
-                     .kl = kl_divergence(std::as_const(clean_logits_).span(), ablated)});
+                     .probability = std::exp(static_cast<double>(ablated[static_cast<std::size_t>(token_)]) - log_sum),
+                     .kl = clean_distribution_.to(ablated, log_sum)});
   }
   return {};
 }

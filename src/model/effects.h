@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lookback/types.h"
+#include "model/distribution.h"
 #include "model/forward.h"
 #include "model/kept_pass.h"
 
@@ -70,7 +71,7 @@ class Effects {
   base::AlignedBuffer rows_;         // [kMaxRows, n_embd] the block that runs
   std::vector<KvCache> caches_;      // [n_head] keys and values of the layer that runs
   std::vector<KvCache*> sequences_;  // the same as a block names them
-  Array<float> clean_logits_;        // [n_vocab] at pos
+  KlFrom clean_distribution_;        // of the unchanged pass at pos
   Array<float> logits_;              // [n_head, n_vocab]
 };
 

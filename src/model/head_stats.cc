@@ -1,5 +1,6 @@
 #include "model/head_stats.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -21,7 +22,8 @@ struct Means {
   }
 };
 
-void add_row(std::span<const TokenId> ids, std::uint32_t t, std::span<const float> shares, Means* means) {
+void add_row(std::span<const TokenId> ids, std::uint32_t t, std::span<const float> scaled,
+             std::span<const float> shares, Means* means) {
   if (t >= 1) {
     means->add(0, static_cast<double>(shares[t - 1]));
     means->add(2, static_cast<double>(shares[t]));
@@ -43,9 +45,14 @@ void add_row(std::span<const TokenId> ids, std::uint32_t t, std::span<const floa
   if (has_duplicate) means->add(4, duplicate);
   if (t < kFirstChoosingQuery) return;
   means->add(1, static_cast<double>(shares[0]));
+  // -Σ A ln A, from the scores: ln A[k] = ln A[m] + scaled[k] - scaled[m], so one logarithm a row will do.
+  const auto most = static_cast<std::size_t>(std::max_element(shares.begin(), shares.end()) - shares.begin());
+  const double log_most = std::log(static_cast<double>(shares[most]));
   double entropy = 0;
-  for (const float share : shares) {
-    if (share > 0) entropy -= static_cast<double>(share) * std::log(static_cast<double>(share));
+  for (std::size_t k = 0; k < shares.size(); ++k) {
+    if (shares[k] == 0) continue;  // 0 ln 0 = 0; a cut link's score is -inf
+    const double log_share = log_most + static_cast<double>(scaled[k]) - static_cast<double>(scaled[most]);
+    entropy -= static_cast<double>(shares[k]) * log_share;
   }
   means->add(5, entropy);
 }
@@ -64,9 +71,10 @@ Result<Array<float>> head_stats(const ModelConfig& config, const KeptPass& pass,
       Means means;
       for (std::uint32_t t = 0; t < pass.length(); ++t) {
         const auto row = std::span(shares).first(t + 1);
+        const auto scores = std::span(scaled).first(t + 1);
         rows.share(static_cast<std::uint32_t>(i / config.n_head), static_cast<std::uint32_t>(i % config.n_head), t,
-                   std::span(scaled).first(t + 1), row);
-        add_row(pass.ids, t, row, &means);
+                   scores, row);
+        add_row(pass.ids, t, scores, row, &means);
       }
       for (std::size_t stat = 0; stat < kHeadStats; ++stat) {
         (*stats)[i * kHeadStats + stat] = means.counts[stat] == 0

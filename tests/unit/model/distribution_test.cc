@@ -17,11 +17,13 @@ TEST(LogSumExp, IsSafeForLargeLogits) {
   EXPECT_NEAR(model::log_sum_exp(logits), 1000 + std::log(2.0), 1e-12);
 }
 
-TEST(KlDivergence, OfKnownDistributions) {
+TEST(KlFrom, OfKnownDistributions) {
   const std::vector<float> p = {0, 0};
   const std::vector<float> q = {static_cast<float>(std::log(3.0)), 0};
-  EXPECT_NEAR(model::kl_divergence(p, q), 0.5 * std::log(0.5 / 0.75) + 0.5 * std::log(0.5 / 0.25), 1e-7);
-  EXPECT_EQ(model::kl_divergence(p, p), 0);
+  const auto from_p = model::KlFrom::create(p);
+  ASSERT_TRUE(from_p.has_value());
+  EXPECT_NEAR(from_p->to(q, model::log_sum_exp(q)), 0.5 * std::log(0.5 / 0.75) + 0.5 * std::log(0.5 / 0.25), 1e-7);
+  EXPECT_NEAR(from_p->to(p, model::log_sum_exp(p)), 0, 1e-15);
 }
 
 TEST(TopTokens, AgreesWithAFullSort) {
