@@ -20,7 +20,7 @@ export function packageWithNames() {
   const inside = (...command) =>
     execFileSync(join(root, 'scripts/lib/in-toolchain'), command, { cwd: root, stdio: ['ignore', 2, 2] });
   inside('cmake', '--preset', `wasm-${VARIANT}`, '-B', build, '-DCMAKE_EXE_LINKER_FLAGS=--profiling-funcs');
-  inside('ninja', '-C', build, '--quiet', 'lookback_wasm');
+  inside('ninja', '-C', build, '--quiet', 'lookback_glue');
   // Inside the checkout, so that the package's own imports resolve.
   const folder = join(root, 'build', 'profile-package');
   rmSync(folder, { recursive: true, force: true });
@@ -85,9 +85,26 @@ export async function profile({ folder, chromium, prompts }) {
   return profiles;
 }
 
+/**
+ * readable: Class::method of a C++ name, without namespaces, template arguments and parameters; a task that a pool runs carries the method that made it
+ * @param {string} name as V8 reports it
+ */
+export function readable(name) {
+  const task = /.*::FunctionRef<([^(]*)\(.*?::'lambda(\d*)'/.exec(name);
+  const owner = task ? task[1] : name.replace(/(?<=.)\(.*/s, '');
+  const suffix = task ? `, task ${task[2] === '' ? 1 : Number(task[2]) + 2}` : '';
+  return (
+    owner
+      .replace(/<[^<>]*(?:<[^<>]*>[^<>]*)*>/g, '')
+      .split('::')
+      .slice(-2)
+      .join('::') + suffix
+  );
+}
+
 /** Self time by function, as shares of the time that was not idle. */
 function selfTimes({ nodes, samples, timeDeltas }) {
-  const names = new Map(nodes.map(({ id, callFrame }) => [id, callFrame.functionName || '(anonymous)']));
+  const names = new Map(nodes.map(({ id, callFrame }) => [id, readable(callFrame.functionName || '(anonymous)')]));
   const times = new Map();
   samples.forEach((id, i) => {
     const name = names.get(id);
