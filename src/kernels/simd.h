@@ -22,12 +22,12 @@ namespace lookback::kernels {
 
 /// Vectors that kernels need inside a loop, in memory and not const on purpose: V8 rebuilds a v128.const on every iteration
 /// (three instructions), and a mask that LLVM knows makes it prove values non-negative and convert them unsigned (eight).
-struct SimdConstants {
-  alignas(16) std::array<std::uint16_t, 8> low_nibble_i16;
-  alignas(16) std::array<std::uint32_t, 4> low_nibble_i32;
-  alignas(16) std::array<std::uint8_t, 16> low_nibble_i8;
-  alignas(
-      16) std::array<std::uint32_t, 4> half_bits;  ///< an f16's sign, exponent and fraction after a shift right by 3
+struct alignas(16) SimdConstants {
+  std::array<std::uint16_t, 8> low_nibble_i16;
+  std::array<std::uint32_t, 4> low_nibble_i32;
+  std::array<std::uint8_t, 16> low_nibble_i8;
+  std::array<std::uint32_t, 4> half_bits;    ///< an f16's sign, exponent and fraction after a shift right by 3
+  std::array<std::array<float, 4>, 12> exp;  ///< of exp_f32x4, in its order
 };
 extern SimdConstants simd_constants;
 
@@ -35,6 +35,10 @@ template <typename T>
 inline v128_t load(const T* p) {
   return wasm_v128_load(p);
 }
+
+/// The nearest whole number of |x| < 2^22, ties to even, in the low bits of x + kRoundingBias.
+inline constexpr float kRoundingBias = 0x1.8p23F;
+inline constexpr std::int32_t kRoundingBits = std::bit_cast<std::int32_t>(kRoundingBias);
 
 /// Four f16 in the low (high) half of h → f32, exactly; infinity and NaN are not expected.
 inline v128_t f16_to_f32_bits(v128_t in_high_halves, v128_t mask) {
@@ -63,12 +67,28 @@ inline float max_lanes(v128_t v) {
 struct Simd128 {
   /// Rows of a register tile of [rows, 8 outputs]: the multiply needs a register that two more rows would take.
   static constexpr std::uint32_t kTileRows = 4;
+  static constexpr bool kHasByteDot = false;
   static v128_t madd(v128_t a, v128_t b, v128_t c) { return wasm_f32x4_add(wasm_f32x4_mul(a, b), c); }
 };
 
-/// With relaxed SIMD: fused multiply-add, the one relaxed instruction used here. It differs from Simd128 by one rounding.
+/// With relaxed SIMD: fused multiply-add, which differs from Simd128 by one rounding, and dots of bytes with 4-bit codes,
+/// which are exact.
 struct RelaxedSimd {
   static constexpr std::uint32_t kTileRows = 6;
+  static constexpr bool kHasByteDot = true;
+
+  /// sum[i] + Σ_j x[4i + j] · codes[4i + j], x signed, codes 0…15: so small that the specification leaves no freedom.
+  static v128_t dot_bytes(v128_t x, v128_t codes, v128_t sum) {
+#if defined(__wasm_relaxed_simd__)
+    return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(x, codes, sum);
+#else
+    const v128_t low = wasm_i32x4_extadd_pairwise_i16x8(wasm_i16x8_extmul_low_i8x16(x, codes));
+    const v128_t high = wasm_i32x4_extadd_pairwise_i16x8(wasm_i16x8_extmul_high_i8x16(x, codes));
+    const v128_t even = wasm_i32x4_shuffle(low, high, 0, 2, 4, 6);
+    const v128_t odd = wasm_i32x4_shuffle(low, high, 1, 3, 5, 7);
+    return wasm_i32x4_add(sum, wasm_i32x4_add(even, odd));
+#endif
+  }
   static v128_t madd(v128_t a, v128_t b, v128_t c) {
 #if defined(__wasm_relaxed_simd__)
     return wasm_f32x4_relaxed_madd(a, b, c);
@@ -82,22 +102,24 @@ struct RelaxedSimd {
   }
 };
 
-/// exp(x) for x ≤ 88, within 2 ulp; below −87.3, and for −inf, 0.
+/// exp(x) for x ≤ 88, within 2 ulp; below −87.3, and for −inf and NaN, 0.
 /// Source: Cephes expf (Moshier): x = n·ln2 + r, a polynomial in r, then n into the exponent.
 template <class Isa>
 v128_t exp_f32x4(v128_t x) {
-  const v128_t n = wasm_f32x4_nearest(wasm_f32x4_mul(x, wasm_f32x4_splat(1.44269504088896341F)));
-  v128_t r = Isa::madd(n, wasm_f32x4_splat(-0.693359375F), x);
-  r = Isa::madd(n, wasm_f32x4_splat(2.12194440e-4F), r);
-  v128_t p = wasm_f32x4_splat(1.9875691500e-4F);
-  p = Isa::madd(p, r, wasm_f32x4_splat(1.3981999507e-3F));
-  p = Isa::madd(p, r, wasm_f32x4_splat(8.3334519073e-3F));
-  p = Isa::madd(p, r, wasm_f32x4_splat(4.1665795894e-2F));
-  p = Isa::madd(p, r, wasm_f32x4_splat(1.6666665459e-1F));
-  p = Isa::madd(p, r, wasm_f32x4_splat(5.0000001201e-1F));
-  p = Isa::madd(p, wasm_f32x4_mul(r, r), wasm_f32x4_add(r, wasm_f32x4_splat(1.0F)));
-  const v128_t exponent = wasm_i32x4_shl(wasm_i32x4_trunc_sat_f32x4(n), 23);
-  return wasm_v128_and(wasm_i32x4_add(p, exponent), wasm_f32x4_gt(x, wasm_f32x4_splat(-87.3F)));
+  const auto constant = [](std::size_t i) { return load(simd_constants.exp[i].data()); };
+  const v128_t bias = constant(0);
+  // n is in the low bits of biased: shifting them to the exponent drops the bias.
+  const v128_t biased = Isa::madd(x, constant(1), bias);
+  const v128_t n = wasm_f32x4_sub(biased, bias);
+  v128_t r = Isa::madd(n, constant(2), x);
+  r = Isa::madd(n, constant(3), r);
+  v128_t p = Isa::madd(constant(4), r, constant(5));
+  p = Isa::madd(p, r, constant(6));
+  p = Isa::madd(p, r, constant(7));
+  p = Isa::madd(p, r, constant(8));
+  p = Isa::madd(p, r, constant(9));
+  p = Isa::madd(p, wasm_f32x4_mul(r, r), wasm_f32x4_add(r, constant(10)));
+  return wasm_v128_and(wasm_i32x4_add(p, wasm_i32x4_shl(biased, 23)), wasm_f32x4_gt(x, constant(11)));
 }
 
 /// A register tile: acc[r] += Σ_k a[r, k] · b[k, 0…7].

@@ -16,7 +16,7 @@ namespace lookback::kernels {
 /// Value of one step of the second plane, in steps of the first.
 inline constexpr float kSecondPlane = 0x1p-15F;
 
-/// 32 activations of one token: x = scale · (planes[0] + planes[1] · kSecondPlane), columns in pairs.
+/// 32 activations of one token in planes of 16 bits: x = scale · (planes[0] + planes[1] · kSecondPlane), columns in pairs.
 template <std::uint32_t P>
 struct RowUnit {
   alignas(16) std::int16_t planes[P][kUnitCols];
@@ -59,51 +59,95 @@ inline UnitValues load_unit(const float* x, std::uint32_t n) {
   return unit;
 }
 
-/// Four f32 that are whole numbers → i32, columns (0, 2, 1, 3).
-inline v128_t to_pairs(v128_t whole) {
-  const v128_t integers = wasm_i32x4_trunc_sat_f32x4(whole);
-  return wasm_i32x4_shuffle(integers, integers, 0, 2, 1, 3);
-}
-
 // Below this the scale's inverse would overflow; the activations count as zeros.
 inline constexpr float kSmallestLargest = 0x1p-100F;
 
-/// x [n_cols] → out [units].
+/// Scale of a unit whose largest magnitude becomes `steps`, and its inverse.
+struct UnitScale {
+  float scale = 0;
+  float inverse = 0;
+};
+inline UnitScale unit_scale(float largest, float steps) {
+  // Integers cannot hold NaN or infinity; the scale carries them on.
+  if (!(largest < std::numeric_limits<float>::infinity())) return {std::numeric_limits<float>::quiet_NaN(), 0};
+  if (largest < kSmallestLargest) return {};
+  return {largest / steps, steps / largest};
+}
+
+/// Eight numbers plus kRoundingBias → their whole numbers as i16, columns (0 2 1 3 4 6 5 7).
+inline v128_t to_pairs(v128_t low, v128_t high) {
+  const v128_t bias = wasm_i32x4_splat(kRoundingBits);
+  const v128_t narrow = wasm_i16x8_narrow_i32x4(wasm_i32x4_sub(low, bias), wasm_i32x4_sub(high, bias));
+  return wasm_i16x8_shuffle(narrow, narrow, 0, 2, 1, 3, 4, 6, 5, 7);
+}
+
+/// x [n_cols] → out [units], 16 bits a plane.
 template <std::uint32_t P>
 inline void prepare_row(const float* x, std::uint32_t n_cols, RowUnit<P>* out) {
+  const v128_t bias = wasm_f32x4_splat(kRoundingBias);
   for (std::uint32_t col = 0; col < n_cols; col += kUnitCols, ++out) {
     const UnitValues unit = load_unit(x + col, std::min(kUnitCols, n_cols - col));
-    float inverse = 0;
-    out->scale = 0;
-    if (unit.largest >= kSmallestLargest) {
-      if constexpr (P == 1) {
-        out->scale = unit.largest / 32767;
-        inverse = 32767 / unit.largest;
-      } else {
-        // A power of two, so that the first plane's remainder is exact: largest / scale is in [2^14, 2^15).
-        const std::uint32_t exponent = std::bit_cast<std::uint32_t>(unit.largest) & 0x7f800000U;
-        out->scale = std::bit_cast<float>(exponent - (14U << 23));
-        inverse = std::bit_cast<float>((254U << 23) - (exponent - (14U << 23)));
+    const UnitScale scale = unit_scale(unit.largest, 32767);
+    out->scale = scale.scale;
+    out->sum = unit.sum;
+    const v128_t factor = wasm_f32x4_splat(scale.inverse);
+    for (std::uint32_t i = 0; i < 8; i += 2) {
+      const v128_t low = wasm_f32x4_mul(unit.x[i], factor);
+      const v128_t high = wasm_f32x4_mul(unit.x[i + 1], factor);
+      const v128_t low_first = wasm_f32x4_add(low, bias);
+      const v128_t high_first = wasm_f32x4_add(high, bias);
+      wasm_v128_store(&out->planes[0][4 * i], to_pairs(low_first, high_first));
+      if constexpr (P == 2) {
+        const v128_t steps = wasm_f32x4_splat(1 / kSecondPlane);
+        const v128_t low_rest = wasm_f32x4_mul(wasm_f32x4_sub(low, wasm_f32x4_sub(low_first, bias)), steps);
+        const v128_t high_rest = wasm_f32x4_mul(wasm_f32x4_sub(high, wasm_f32x4_sub(high_first, bias)), steps);
+        wasm_v128_store(&out->planes[1][4 * i],
+                        to_pairs(wasm_f32x4_add(low_rest, bias), wasm_f32x4_add(high_rest, bias)));
       }
     }
-    // Integers cannot hold NaN or infinity; the scale carries them on.
-    if (!(unit.largest < std::numeric_limits<float>::infinity())) out->scale = std::numeric_limits<float>::quiet_NaN();
+  }
+}
+
+/// 32 activations of one token in planes of signed bytes, for dots with 4-bit codes: x = scale · Σ_p planes[p] · 256^(1−p).
+/// Two planes are 16 bits, three are 24.
+template <std::uint32_t P>
+struct ByteUnit {
+  alignas(16) std::int8_t planes[P][kUnitCols];
+  float scale;
+  float sum;  ///< Σ x
+};
+static_assert(sizeof(ByteUnit<3>) <= kActivationUnitBytes);
+
+/// Sixteen i32 within a byte's range → bytes.
+inline v128_t to_bytes(const v128_t (&x)[4]) {
+  return wasm_i8x16_narrow_i16x8(wasm_i16x8_narrow_i32x4(x[0], x[1]), wasm_i16x8_narrow_i32x4(x[2], x[3]));
+}
+
+/// x [n_cols] → out [units].
+template <std::uint32_t P>
+inline void prepare_bytes(const float* x, std::uint32_t n_cols, ByteUnit<P>* out) {
+  const v128_t bias = wasm_f32x4_splat(kRoundingBias);
+  const v128_t bias_bits = wasm_i32x4_splat(kRoundingBits);
+  for (std::uint32_t col = 0; col < n_cols; col += kUnitCols, ++out) {
+    const UnitValues unit = load_unit(x + col, std::min(kUnitCols, n_cols - col));
+    // 127 · 256 + 127: the largest number of two signed bytes.
+    const UnitScale scale = unit_scale(unit.largest, 32639);
+    out->scale = scale.scale;
     out->sum = unit.sum;
-    const v128_t factor = wasm_f32x4_splat(inverse);
-    for (std::uint32_t i = 0; i < 8; i += 2) {
-      v128_t scaled[2] = {wasm_f32x4_mul(unit.x[i], factor), wasm_f32x4_mul(unit.x[i + 1], factor)};
-      v128_t first[2];
-      for (std::uint32_t j = 0; j < 2; ++j) {
-        first[j] = wasm_f32x4_min(wasm_f32x4_nearest(scaled[j]), wasm_f32x4_splat(32767));
+    const v128_t factor = wasm_f32x4_splat(scale.inverse);
+    for (std::uint32_t half = 0; half < 2; ++half) {
+      v128_t plane[3][4];
+      for (std::uint32_t i = 0; i < 4; ++i) {
+        const v128_t scaled = wasm_f32x4_mul(unit.x[4 * half + i], factor);
+        const v128_t rounded = wasm_f32x4_add(scaled, bias);
+        const v128_t whole = wasm_i32x4_sub(rounded, bias_bits);
+        plane[0][i] = wasm_i32x4_shr(wasm_i32x4_add(whole, wasm_i32x4_splat(128)), 8);
+        plane[1][i] = wasm_i32x4_sub(whole, wasm_i32x4_shl(plane[0][i], 8));
+        const v128_t rest =
+            wasm_f32x4_mul(wasm_f32x4_sub(scaled, wasm_f32x4_sub(rounded, bias)), wasm_f32x4_splat(256));
+        plane[2][i] = wasm_i32x4_sub(wasm_f32x4_add(rest, bias), bias_bits);
       }
-      wasm_v128_store(&out->planes[0][4 * i], wasm_i16x8_narrow_i32x4(to_pairs(first[0]), to_pairs(first[1])));
-      if constexpr (P == 2) {
-        for (std::uint32_t j = 0; j < 2; ++j) {
-          const v128_t rest = wasm_f32x4_mul(wasm_f32x4_sub(scaled[j], first[j]), wasm_f32x4_splat(1 / kSecondPlane));
-          scaled[j] = wasm_f32x4_nearest(rest);
-        }
-        wasm_v128_store(&out->planes[1][4 * i], wasm_i16x8_narrow_i32x4(to_pairs(scaled[0]), to_pairs(scaled[1])));
-      }
+      for (std::uint32_t p = 0; p < P; ++p) wasm_v128_store(&out->planes[p][16 * half], to_bytes(plane[p]));
     }
   }
 }

@@ -4,14 +4,17 @@
 //   tiles    exact, and whatever has no integer form: a panel of 8 rows is dequantised to f32 once a block of tokens, a few
 //            hundred columns at a time (it stays in the first-level cache), then multiplied in register tiles.
 //   codes    fast: activations in 16 bits, a panel unpacked to 16-bit codes, integer dots, scales applied once a unit.
-//   rows     one to three tokens: integer dots straight from the packed codes. Exact takes two planes of 16 bits an activation, which
-//            together hold it to 2^-30 of the largest of its 32: below the rounding of f32 sums, and faster than f32.
+//   rows     one to three tokens: integer dots straight from the packed codes. Exact splits an activation into planes: two of 16 bits
+//            hold it to 2^-31 of the largest of its 32, below the rounding of f32 sums, and are faster than f32. 4-bit codes take
+//            planes of bytes where the target has dots of bytes, 16 bits in all for fast and 24 for exact.
 #pragma once
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include "kernels/matmul.h"
@@ -25,22 +28,24 @@ class SimdMatmul {
  public:
   static void run(const MatmulInput& input, std::span<const Product> products, Precision precision,
                   Workspace& workspace, base::ThreadPool& pool) {
-    Job job{input, products[0].weights->cols(), products[0].weights->n_units(), precision, workspace.activations(0)};
+    Job job{input,     products[0].weights->cols(), products[0].weights->n_units(),
+            precision, workspace.activations(0),    workspace.activations(1)};
     const bool by_rows = input.n_tokens <= kRowTokens;
     std::size_t n_panels = 0;
-    bool integers = false;
+    bool wants_pairs = false;
+    bool wants_bytes = false;
     for (const Product& product : products) {
       n_panels += product.weights->n_panels();
-      integers |= by_integers(product.weights->layout(), job);
+      const Layout layout = product.weights->layout();
+      if (by_integers(layout, job)) (by_rows && takes_bytes(layout) ? wants_bytes : wants_pairs) = true;
     }
-    if (integers) {
-      if (by_rows) {
-        prepare_rows(job);  // a microsecond a token: less than a barrier and a second thread would save
-      } else {
-        pool.run((input.n_tokens + kCodeTokens - 1) / kCodeTokens, 1, [&](std::size_t begin, std::size_t end, int) {
-          for (std::size_t tile = begin; tile < end; ++tile) prepare_codes(job, static_cast<std::uint32_t>(tile));
-        });
-      }
+    // A row takes less than a microsecond: a barrier would cost as much as a second thread saves.
+    if (wants_bytes) prepare_byte_rows(job);
+    if (wants_pairs && by_rows) prepare_rows(job);
+    if (wants_pairs && !by_rows) {
+      pool.run((input.n_tokens + kCodeTokens - 1) / kCodeTokens, 1, [&](std::size_t begin, std::size_t end, int) {
+        for (std::size_t tile = begin; tile < end; ++tile) prepare_codes(job, static_cast<std::uint32_t>(tile));
+      });
     }
     pool.run(n_panels, 1, [&](std::size_t begin, std::size_t end, int thread) {
       Scratch& scratch = *reinterpret_cast<Scratch*>(workspace.thread_scratch(thread));
@@ -66,7 +71,8 @@ class SimdMatmul {
     std::uint32_t cols;
     std::uint32_t n_units;
     Precision precision;
-    std::byte* prepared;
+    std::byte* pairs;  // activations in 16-bit planes, RowUnit or TileUnit
+    std::byte* bytes;  // activations in planes of bytes, ByteUnit
   };
 
   struct Scratch {
@@ -81,6 +87,48 @@ class SimdMatmul {
   static bool by_integers(Layout layout, const Job& job) {
     const bool has_codes = layout == Layout::kQ4 || layout == Layout::kQ4F || layout == Layout::kQ8;
     return has_codes && (job.precision == Precision::kFast || job.input.n_tokens <= kRowTokens);
+  }
+
+  static bool takes_bytes(Layout layout) {
+    if constexpr (Isa::kHasByteDot) {
+      // V8 11's baseline compiler may overwrite the sum of a dot of bytes, depending on the code around it. So each of the
+      // functions that are made of such dots is tried once, before it can be compiled better; where one fails, pairs serve.
+      static const bool works = byte_row_works<Layout::kQ4, 2>() && byte_row_works<Layout::kQ4, 3>() &&
+                                byte_row_works<Layout::kQ4F, 2>() && byte_row_works<Layout::kQ4F, 3>();
+      return works && layout != Layout::kQ8;
+    }
+    return false;
+  }
+
+  template <Layout L, std::uint32_t P>
+  static bool byte_row_works() {
+    constexpr std::uint32_t kUnits = 2;
+    alignas(16) std::byte units[kUnits * 192];
+    static_assert(sizeof units >= kUnits * (128 + 2 * kPanelRows * sizeof(float)));
+    float x[kUnits * kUnitCols];
+    for (std::uint32_t i = 0; i < kUnits; ++i) {
+      std::byte* unit = units + i * unit_bytes(L);
+      for (std::uint32_t j = 0; j < 128; ++j) unit[j] = static_cast<std::byte>(j * 37 + i);
+      for (std::uint32_t r = 0; r < 2 * kPanelRows; ++r) {
+        const float one = 1;
+        const std::uint16_t half_one = 0x3c00;
+        if (L == Layout::kQ4F) std::memcpy(unit + 128 + 4 * r, &one, sizeof one);
+        if (L == Layout::kQ4) std::memcpy(unit + 128 + 2 * r, &half_one, sizeof half_one);
+      }
+    }
+    for (std::uint32_t c = 0; c < kUnits * kUnitCols; ++c) x[c] = static_cast<float>(c * 7 % 31) - 13;
+    ByteUnit<P> bytes[kUnits];
+    RowUnit<1> pairs[kUnits];
+    prepare_bytes<P>(x, kUnits * kUnitCols, bytes);
+    prepare_row<1>(x, kUnits * kUnitCols, pairs);
+    alignas(16) float by_bytes[kPanelRows];
+    alignas(16) float by_pairs[kPanelRows];
+    multiply_byte_row<L, P>(units, bytes, kUnits, by_bytes);
+    multiply_row<L, 1>(units, pairs, kUnits, by_pairs);
+    for (std::uint32_t r = 0; r < kPanelRows; ++r) {
+      if (!(std::abs(by_bytes[r] - by_pairs[r]) < 1)) return false;  // of sums of some hundreds, rounded at 2^-16
+    }
+    return true;
   }
 
   static void multiply_panel(const Job& job, const Product& product, std::uint32_t panel, Scratch& scratch) {
@@ -125,6 +173,12 @@ class SimdMatmul {
     return (n_units + parts - 1) / parts;
   }
 
+  // Rows of the next tile. The last two share what is left: four rows still fill the multipliers, one to three do not.
+  static std::uint32_t tile_rows(std::uint32_t left) {
+    if (left <= kTileRows) return left;
+    return left < 2 * kTileRows ? (left + 1) / 2 : kTileRows;
+  }
+
   static void multiply_tiles(const Job& job, const Product& product, std::uint32_t panel, Scratch& scratch) {
     const PackedMatrix& weights = *product.weights;
     const std::size_t step = unit_bytes(weights.layout());
@@ -140,9 +194,11 @@ class SimdMatmul {
       }
       const std::uint32_t first_col = first * kUnitCols;
       const std::uint32_t n_cols = std::min(units * kUnitCols, job.cols - first_col);
-      for (std::uint32_t t = 0; t < job.input.n_tokens; t += kTileRows) {
+      std::uint32_t rows = 0;
+      for (std::uint32_t t = 0; t < job.input.n_tokens; t += rows) {
+        rows = tile_rows(job.input.n_tokens - t);
         const float* a = job.input.x + t * job.input.x_stride + first_col;
-        with_rows<Isa>(std::min(kTileRows, job.input.n_tokens - t), [&]<std::uint32_t R>() {
+        with_rows<Isa>(rows, [&]<std::uint32_t R>() {
           v128_t acc[R][2];
           for (auto& row : acc) row[0] = row[1] = wasm_f32x4_splat(0);
           multiply_tile<Isa, R>(a, job.input.x_stride, b, kPanelRows, n_cols, acc);
@@ -239,7 +295,7 @@ class SimdMatmul {
   }
   template <std::uint32_t P>
   static RowUnit<P>* row_units(const Job& job, std::uint32_t token) {
-    return reinterpret_cast<RowUnit<P>*>(job.prepared) + std::size_t{token} * job.n_units;
+    return reinterpret_cast<RowUnit<P>*>(job.pairs) + std::size_t{token} * job.n_units;
   }
 
   static void prepare_codes(const Job& job, std::uint32_t tile) {
@@ -249,23 +305,86 @@ class SimdMatmul {
                  std::min(kCodeTokens, job.input.n_tokens - first), job.cols, out);
   }
   static TileUnit* tile_units(const Job& job, std::uint32_t tile) {
-    return reinterpret_cast<TileUnit*>(job.prepared) + std::size_t{tile} * job.n_units;
+    return reinterpret_cast<TileUnit*>(job.pairs) + std::size_t{tile} * job.n_units;
+  }
+
+  static void prepare_byte_rows(const Job& job) {
+    for (std::uint32_t t = 0; t < job.input.n_tokens; ++t) {
+      const float* x = job.input.x + t * job.input.x_stride;
+      if (job.precision == Precision::kFast) {
+        prepare_bytes<2>(x, job.cols, byte_units<2>(job, t));
+      } else {
+        prepare_bytes<3>(x, job.cols, byte_units<3>(job, t));
+      }
+    }
+  }
+  template <std::uint32_t P>
+  static ByteUnit<P>* byte_units(const Job& job, std::uint32_t token) {
+    return reinterpret_cast<ByteUnit<P>*>(job.bytes) + std::size_t{token} * job.n_units;
   }
 
   template <Layout L>
   static void multiply_integers(const Job& job, const Product& product, std::uint32_t panel, Scratch& scratch) {
     const std::byte* weights = product.weights->panel(panel);
-    if (job.input.n_tokens > kRowTokens) {
-      multiply_codes<L>(job, weights, scratch);
-    } else if (job.precision == Precision::kFast) {
-      for (std::uint32_t t = 0; t < job.input.n_tokens; ++t) {
-        multiply_row<L, 1>(weights, row_units<1>(job, t), job.n_units, scratch.sums[t]);
+    if (job.input.n_tokens > kRowTokens) return multiply_codes<L>(job, weights, scratch);
+    const bool fast = job.precision == Precision::kFast;
+    for (std::uint32_t t = 0; t < job.input.n_tokens; ++t) {
+      float* sums = scratch.sums[t];
+      if constexpr (Isa::kHasByteDot && L != Layout::kQ8) {
+        if (takes_bytes(L)) {
+          fast ? multiply_byte_row<L, 2>(weights, byte_units<2>(job, t), job.n_units, sums)
+               : multiply_byte_row<L, 3>(weights, byte_units<3>(job, t), job.n_units, sums);
+          continue;
+        }
       }
-    } else {
-      for (std::uint32_t t = 0; t < job.input.n_tokens; ++t) {
-        multiply_row<L, 2>(weights, row_units<2>(job, t), job.n_units, scratch.sums[t]);
+      fast ? multiply_row<L, 1>(weights, row_units<1>(job, t), job.n_units, sums)
+           : multiply_row<L, 2>(weights, row_units<2>(job, t), job.n_units, sums);
+    }
+  }
+
+  // Dots of bytes: a word of four columns of codes needs no widening. A function of its own, so that what was tried is what runs.
+  template <Layout L, std::uint32_t P>
+  [[gnu::noinline]] static void multiply_byte_row(const std::byte* unit, const ByteUnit<P>* x, std::uint32_t n_units,
+                                                  float* out) {
+    v128_t total[2] = {wasm_f32x4_splat(0), wasm_f32x4_splat(0)};
+    const v128_t mask = load(simd_constants.low_nibble_i8.data());
+    for (std::uint32_t i = 0; i < n_units; ++i, ++x, unit += unit_bytes(L)) {
+      v128_t low_sum[P][2];
+      v128_t high_sum[P][2];
+      for (std::uint32_t p = 0; p < P; ++p) {
+        for (std::uint32_t half = 0; half < 2; ++half) low_sum[p][half] = high_sum[p][half] = wasm_i32x4_splat(0);
+      }
+      const std::byte* codes = unit;
+      const std::int8_t* word = &x->planes[0][0];
+      LOOKBACK_ROLLED
+      for (std::uint32_t v = 0; v < 4; ++v) {
+        for (std::uint32_t half = 0; half < 2; ++half) {
+          const v128_t rows = load(codes + 16 * half);
+          const v128_t low = wasm_v128_and(rows, mask);
+          const v128_t high = wasm_v128_and(wasm_u16x8_shr(rows, 4), mask);
+          for (std::uint32_t p = 0; p < P; ++p) {
+            const std::int8_t* plane = word + p * kUnitCols;
+            low_sum[p][half] = Isa::dot_bytes(wasm_v128_load32_splat(plane), low, low_sum[p][half]);
+            high_sum[p][half] = Isa::dot_bytes(wasm_v128_load32_splat(plane + 16), high, high_sum[p][half]);
+          }
+        }
+        codes += 32;
+        word += 4;
+      }
+      const UnitScales s = unit_scales<L>(unit);
+      const v128_t scale = wasm_v128_load32_splat(&x->scale);
+      const v128_t x_sum = wasm_v128_load32_splat(&x->sum);
+      for (std::uint32_t half = 0; half < 2; ++half) {
+        const auto sum = [&](std::uint32_t p) { return wasm_i32x4_add(low_sum[p][half], high_sum[p][half]); };
+        // 16 bits · 15 · 32 columns stay below 2^24, so the conversion is exact.
+        v128_t value = wasm_f32x4_convert_i32x4(wasm_i32x4_add(wasm_i32x4_shl(sum(0), 8), sum(1)));
+        if constexpr (P == 3) value = Isa::madd(wasm_f32x4_convert_i32x4(sum(2)), wasm_f32x4_splat(1.0F / 256), value);
+        total[half] = Isa::madd(value, wasm_f32x4_mul(scale, s.scale[half]), total[half]);
+        total[half] = Isa::madd(x_sum, s.minimum[half], total[half]);
       }
     }
+    wasm_v128_store(out, total[0]);
+    wasm_v128_store(out + 4, total[1]);
   }
 
   // sum[plane][half] += codes of one pair of columns · activations
