@@ -37,6 +37,8 @@ Result<void> sort_and_check_layout(std::string_view file, std::vector<TensorInfo
   std::sort(tensors.begin(), tensors.end(),
             [](const TensorInfo& a, const TensorInfo& b) { return a.offset < b.offset; });
   std::uint64_t end = rules.data_start;
+  std::uint64_t widest_gap = 0;
+  std::optional<Error> hole;
   for (const TensorInfo& tensor : tensors) {
     const auto bad = [&](const std::string& what) {
       return refuse(ErrorCode::kBadOffset, file, "tensor " + in_quotes(tensor.name) + ": " + what, tensor.offset);
@@ -44,12 +46,16 @@ Result<void> sort_and_check_layout(std::string_view file, std::vector<TensorInfo
     const auto tensor_end = base::checked_add(tensor.offset, tensor.n_bytes);
     if (!tensor_end) return bad("data ends beyond 64 bits");
     if (tensor.offset < end) return bad("data overlaps what ends at byte " + std::to_string(end));
-    if (tensor.offset - end > rules.max_gap) {
-      return bad("data begins " + std::to_string(tensor.offset - end) +
-                 " bytes after the end of what comes before, at byte " + std::to_string(end));
+    // One wrong offset leaves two holes; the wider is before the tensor that is wrong.
+    const std::uint64_t gap = tensor.offset - end;
+    if (gap > rules.max_gap && gap > widest_gap) {
+      widest_gap = gap;
+      hole = bad("data begins " + std::to_string(gap) + " bytes after the end of what comes before, at byte " +
+                 std::to_string(end));
     }
     end = *tensor_end;
   }
+  if (hole) return *hole;
   // Last, so that a lie about offsets is not mistaken for a cut file.
   for (const TensorInfo& tensor : tensors) {
     if (rules.file_size && tensor.offset + tensor.n_bytes > *rules.file_size) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tests/support/byte_writer.h"
+#include "tests/support/tiny_model.h"
 
 namespace {
 
@@ -77,5 +78,15 @@ int main(int argc, char** argv) {
           R"({"__metadata__":{"format":"pt"},"a":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]},)"
           R"("b":{"dtype":"BF16","shape":[2],"data_offsets":[8,12]},"c":{"dtype":"F16","shape":[],"data_offsets":[12,14]}} )",
           14));
+  const lookback::test::TinyModel tiny{
+      .n_layer = 1, .n_embd = 16, .n_head = 2, .n_kv_head = 1, .head_dim = 8, .n_ff = 16, .n_vocab = 5, .n_ctx = 16};
+  write(corpus + "/engine/seed_tiny", tiny.gguf());
+  const std::string config =
+      R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu", "hidden_size": 32,)"
+      R"( "intermediate_size": 48, "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8,)"
+      R"( "vocab_size": 67, "max_position_embeddings": 300, "rope_theta": 10000.0, "rms_norm_eps": 1e-05,)"
+      R"( "rope_scaling": null, "attention_bias": false, "tie_word_embeddings": true})";
+  write(corpus + "/config/seed_small",
+        {std::as_bytes(std::span(config)).begin(), std::as_bytes(std::span(config)).end()});
   return 0;
 }

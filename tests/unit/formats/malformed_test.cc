@@ -27,7 +27,7 @@ const Refused kRefused[] = {
     {"gguf_truncated_header.gguf", ErrorCode::kTruncated, "tokenizer.ggml.tokens"},
     {"gguf_truncated_data.gguf", ErrorCode::kTruncated, "blk.0."},
     {"gguf_version99.gguf", ErrorCode::kUnsupportedVersion, "version 99"},
-    {"gguf_offset_past_end.gguf", ErrorCode::kBadOffset, "blk.0."},
+    {"gguf_offset_past_end.gguf", ErrorCode::kBadOffset, "blk.0.attn_v.weight\": data begins 1099511598400 bytes"},
     {"gguf_huge_tensor_count.gguf", ErrorCode::kBadHeader, "tensor count 4611686018427387904"},
     {"gguf_huge_kv_count.gguf", ErrorCode::kBadHeader, "key/value count 9223372036854775813"},
     {"gguf_huge_string.gguf", ErrorCode::kBadHeader, "length 1152921504606846976"},
