@@ -47,7 +47,8 @@ function(lookback_wasm_glue target name environment)
   if(LOOKBACK_THREADS)
     # JavaScript makes the shared memory and says how many threads; a pool that is too small must fail, not wait for a
     # worker that the blocked caller would have to start. Growth is on so that the memory may have any size.
-    target_link_options(${target} PRIVATE -sPTHREAD_POOL_SIZE=Module.threads -sPTHREAD_POOL_SIZE_STRICT=2
+    # PThread lets a disposed engine end its threads.
+    target_link_options(${target} PRIVATE -sPTHREAD_POOL_SIZE=Module.threads -sPTHREAD_POOL_SIZE_STRICT=2 -sEXPORTED_RUNTIME_METHODS=PThread
       -sDEFAULT_PTHREAD_STACK_SIZE=256KB -Wno-pthreads-mem-growth)
   endif()
   if(CMAKE_BUILD_TYPE STREQUAL "Debug")

@@ -103,7 +103,7 @@ test('a dead worker: what was open rejects, the next call reloads once, old pass
   assert.ok((await model.tokenize('the')).length > 0);
   assert.equal(ports.length, 3);
   await model.dispose();
-  assert.equal(counts.livePasses, 0);
+  assert.equal(counts.engines, 0);
 });
 
 test('an engine that traps right after its reload is not reloaded again', async () => {

@@ -38,13 +38,16 @@ const END_TOKENS = ['<|im_end|>', '<|endoftext|>'];
 export class Session {
   #environment;
   /** @type {any} */
+  #module = null;
+  /** @type {any} */
   #engine = null;
   /** @type {import('./index.d.ts').ModelInfo} */
   #info = null;
   /** @type {Tokenizer} */
   #tokenizer = null;
   #gone = false;
-  #trapped = false;
+  /** Nothing of the module may be called any more, not even to free it. */
+  #moduleGone = false;
   /** @type {Map<number, PassEntry>} */
   #passes = new Map();
   /** @type {Map<number, Generation>} */
@@ -73,12 +76,10 @@ export class Session {
     checkCount(contextLength, 'contextLength');
     const features = await this.#environment.probe();
     const choice = chooseVariant(features, options);
-    /** @type {any} */
-    let module = null;
     const createEngine = async (/** @type {number | null} */ weightBytes) => {
-      module ??= await this.#environment.loadModule(choice, weightBytes);
+      this.#module ??= await this.#environment.loadModule(choice, weightBytes);
       throwIfAborted(signal);
-      return unwrap(module.createEngine({ precision, threads: choice.threads, contextLength }));
+      return unwrap(this.#module.createEngine({ precision, threads: choice.threads, contextLength }));
     };
     const loaded = await loadWeights({
       source,
@@ -348,7 +349,7 @@ export class Session {
         if (entry.holders === 0) throw new LookbackError('disposed', 'effects: the pass was disposed');
       }
     } finally {
-      if (!this.#trapped) effects.delete();
+      if (!this.#moduleGone) effects.delete();
     }
     return { done, total };
   }
@@ -363,18 +364,26 @@ export class Session {
     this.#passes.clear();
     this.#engine?.delete();
     this.#engine = null;
+    this.#endThreads();
   }
 
   /** After a trap nothing of the module may be called any more, not even to free it. */
   abandon() {
     this.#gone = true;
-    this.#trapped = true;
     this.#engine = null;
     this.#passes.clear();
     this.#generations.clear();
+    this.#endThreads();
   }
 
   // Inside
+
+  /** A worker's threads end with it; those of an engine in the caller's own thread would stay for ever. */
+  #endThreads() {
+    this.#module?.PThread?.terminateAllThreads();
+    this.#module = null;
+    this.#moduleGone = true;
+  }
 
   /** @param {string} verb */
   #loaded(verb) {
@@ -448,7 +457,7 @@ export class Session {
     } catch (error) {
       // Nothing may be called after a trap, and other runs would go on before the dispatcher hears of this one.
       if (error instanceof WebAssembly.RuntimeError) this.abandon();
-      if (!this.#trapped) pass.delete();
+      if (!this.#moduleGone) pass.delete();
       throw error;
     } finally {
       this.#waitedFor--;
@@ -489,7 +498,7 @@ export class Session {
 
   /** @param {PassEntry} entry */
   #release(entry) {
-    if (--entry.holders === 0) entry.pass.delete();
+    if (--entry.holders === 0 && !this.#moduleGone) entry.pass.delete();
   }
 
   /**
