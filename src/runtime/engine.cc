@@ -52,14 +52,19 @@ Result<void> Engine::begin_file(const FileOptions& options) {
     state.inspector = std::make_unique<Inspector>();
     sink = state.inspector.get();
   }
-  const auto external = state.model_file ? state.model_file->external_files() : std::vector<std::string>{};
-  const bool is_external = std::find(external.begin(), external.end(), options.name) != external.end();
+  const auto wanted = std::find(state.wanted.begin(), state.wanted.end(), options.name);
+  const bool is_external = wanted != state.wanted.end();
   auto reader = is_external
                     ? formats::FileReader::create_external(*state.model_file, options.name, options.n_bytes, sink)
                     : formats::FileReader::create(options.name, options.n_bytes, sink);
   if (!reader) return reader.error();
   state.reader = std::move(*reader);
-  if (!is_external) state.model_file.reset();
+  if (is_external) {
+    state.wanted.erase(wanted);
+  } else {
+    state.model_file.reset();
+    state.wanted.clear();
+  }
   state.loader.set_reader(state.reader.get());
   state.file_open = true;
   return {};
@@ -97,10 +102,13 @@ Result<std::vector<std::string>> Engine::end_file() {
   LOOKBACK_TRY(state.reader->finish());
   state.file_open = false;
   state.chunk = {};
-  if (state.model_file == nullptr) state.model_file = std::move(state.reader);
-  const formats::FileReader& model_file = *state.model_file;
-  state.loader.set_reader(&model_file);
-  return model_file.external_files();
+  if (state.model_file == nullptr) {
+    state.model_file = std::move(state.reader);
+    state.wanted = state.model_file->external_files();
+  }
+  state.reader.reset();
+  state.loader.set_reader(state.model_file.get());
+  return state.wanted;
 }
 
 Result<void> Engine::set_config(std::string_view json) {
@@ -113,7 +121,7 @@ Result<void> Engine::set_config(std::string_view json) {
 
 Result<Directory> Engine::directory() const {
   const State& state = *state_;
-  const formats::FileReader* reader = state.reader ? state.reader.get() : state.model_file.get();
+  const formats::FileReader* reader = state.model_file ? state.model_file.get() : state.reader.get();
   if (reader == nullptr || !reader->header_complete() || !reader->format()) {
     return wrong_state("the file's directory is not complete yet");
   }
@@ -146,7 +154,7 @@ Result<Directory> Engine::directory() const {
 
 Result<std::optional<TokenizerView>> Engine::tokenizer() const {
   const State& state = *state_;
-  const formats::FileReader* reader = state.reader ? state.reader.get() : state.model_file.get();
+  const formats::FileReader* reader = state.model_file ? state.model_file.get() : state.reader.get();
   if (reader == nullptr || !reader->header_complete()) return wrong_state("the file's directory is not complete yet");
   const auto* data = reader->metadata().tokenizer();
   if (data == nullptr) return std::optional<TokenizerView>{};
@@ -187,6 +195,10 @@ Result<ModelInfo> Engine::open() {
   State& state = *state_;
   if (state.forward) return wrong_state("the model is open already");
   if (state.file_open || state.inspector) return wrong_state("the weights have not been read");
+  if (!state.wanted.empty()) {
+    return Error{ErrorCode::kMissingTensor,
+                 "tensors are in the file \"" + state.wanted[0] + "\", which has not been read", std::nullopt};
+  }
   auto weights = state.loader.finish(&state.config);
   if (!weights) return weights.error();
   state.weights = std::move(*weights);

@@ -30,6 +30,7 @@ struct Engine::State {
   std::unique_ptr<formats::FileReader> reader;      // the file being read, or the one read last
   std::unique_ptr<formats::FileReader> model_file;  // the last that was not external data
   std::unique_ptr<formats::TensorSink> inspector;   // stands for the loader when only the directory is wanted
+  std::vector<std::string> wanted;                  // its external data files that have not been read
   bool file_open = false;
   base::AlignedBuffer chunk;
   std::size_t chunk_size = 0;  // bytes handed out by the last call of chunk

@@ -179,5 +179,36 @@ TEST(Appending, LeavesEarlierRowsAndLogitsAsTheyWere) {
   EXPECT_LE(largest_difference(look.span(), must(pass->look(7)).span()), kSameSums);
 }
 
+TEST(Prefix, AnEditGivesWhatAFreshPassGives) {
+  auto ids = ids_of(read_json("tests/data/reference/forward_passage.json")["ids"]);
+  const auto before = run_pass(*model().engine, ids);
+  ids[150] = ids[20];
+  const auto fresh = run_pass(*model().engine, ids);
+  const auto edited = must(model().engine->create_pass({.prefix = before.get(), .prefix_length = 150}));
+  must(run(*edited, std::span(ids).subspan(150)));
+  const std::uint32_t last = fresh->length() - 1;
+  EXPECT_LE(largest_difference(must(edited->logits(last)).span(), must(fresh->logits(last)).span()), kPrefix);
+  EXPECT_LE(largest_difference(must(edited->look(last)).span(), must(fresh->look(last)).span()), kPrefix);
+}
+
+TEST(Fast, StaysNearAndKeepsTheTopToken) {
+  auto fast = open_model(kRealWeights, {}, {.precision = Precision::kFast});
+  EXPECT_EQ(fast.info.precision, Precision::kFast);
+  for (const std::string prompt : {"words", "trophy", "chat"}) {
+    const auto ids = ids_of(read_json("tests/data/reference/forward_" + prompt + ".json")["ids"]);
+    const Npy expected = read_npy("tests/data/golden/" + prompt + ".logits_last.npy");
+    const auto pass = run_pass(*fast.engine, ids);
+    const auto logits = must(pass->logits(pass->length() - 1));
+    double worst = 0;
+    for (std::size_t i = 0; i < logits.size(); ++i) {
+      worst = std::max(worst, std::abs(static_cast<double>(logits[i]) - expected.values[i]));
+    }
+    EXPECT_LE(worst, kFastLogit) << prompt;
+    EXPECT_GT(worst, 0) << prompt;
+    EXPECT_EQ(argmax(logits), static_cast<TokenId>(std::max_element(expected.values.begin(), expected.values.end()) -
+                                                   expected.values.begin()));
+  }
+}
+
 }  // namespace
 }  // namespace lookback::test

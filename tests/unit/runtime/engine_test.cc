@@ -6,8 +6,10 @@
 #include <limits>
 #include <numeric>
 
+#include "formats/file_reader.h"
 #include "tests/support/allocation_meter.h"
 #include "tests/support/open_model.h"
+#include "tests/support/recording_sink.h"
 #include "tests/support/seeded_rng.h"
 #include "tests/support/tiny_model.h"
 #include "tests/support/tolerance.h"
@@ -102,6 +104,39 @@ TEST(Engine, OpensTheSoundFiles) {
           << file << " token " << i;
     }
   }
+}
+
+TEST(Engine, TakesExternalDataByItsName) {
+  // The file that refers to data elsewhere is ok.onnx but for one tensor, whose length it gives wrongly.
+  const std::string folder = "tests/data/reference/malformed/";
+  const auto config = read_text(folder + "config.json");
+  const auto whole_file = read_bytes(folder + "ok.onnx");
+  RecordingSink sink;
+  const auto reader = must(formats::FileReader::create("ok.onnx", whole_file.size(), &sink));
+  must(reader->feed(whole_file));
+
+  std::string model_file = read_text(folder + "onnx_external_missing.onnx");
+  const std::size_t length = model_file.find("2048", model_file.find("length"));
+  ASSERT_NE(length, std::string::npos);
+  model_file.replace(length, 4, "4096");
+
+  const auto engine = must(Engine::create({}));
+  must(engine->set_config(config));
+  const auto wanted = must(feed_bytes(*engine, "model.onnx", std::as_bytes(std::span(model_file))));
+  ASSERT_EQ(wanted, std::vector<std::string>{"weights_that_do_not_exist.bin"});
+  expect_refused(engine->open(), ErrorCode::kMissingTensor, wanted[0]);
+  const auto directory = must(engine->directory());
+  const auto missing = std::find_if(directory.tensors.begin(), directory.tensors.end(),
+                                    [](const auto& tensor) { return tensor.name == "onnx::MatMul_512"; });
+  ASSERT_NE(missing, directory.tensors.end());
+  EXPECT_TRUE(must(feed_bytes(*engine, wanted[0], sink.tensors["onnx::MatMul_512"].bytes)).empty());
+  must(engine->open());
+
+  const auto whole = must(open_bytes("ok.onnx", whole_file, config));
+  const auto ids = random_ids(9);
+  EXPECT_EQ(largest_difference(must(run_pass(*engine, ids)->logits(8)).span(),
+                               must(run_pass(*whole.engine, ids)->logits(8)).span()),
+            0);
 }
 
 TEST(Engine, NeedsAConfigurationWhereTheFileHasNone) {
