@@ -21,7 +21,10 @@ const mistakes = {
 
 // A number on a page is computed, never made up. The by-hand page draws from its own seeded generator.
 const noMadeUpNumbers = {
-  'no-restricted-properties': ['error', { object: 'Math', property: 'random', message: 'Pages draw from a seeded generator.' }],
+  'no-restricted-properties': [
+    'error',
+    { object: 'Math', property: 'random', message: 'Pages draw from a seeded generator.' },
+  ],
   'no-restricted-syntax': [
     'error',
     {
@@ -36,7 +39,11 @@ export default [
   { ignores: ['build/', 'dist/', 'models/', 'node_modules/', 'web/engine/wasm/', 'web/public/', 'web/stored/'] },
   {
     files: ['**/*.js', '**/*.mjs'],
-    languageOptions: { ecmaVersion: 2024, sourceType: 'module', globals: { ...globals.nodeBuiltin, ...globals.browser, ...globals.worker } },
+    languageOptions: {
+      ecmaVersion: 2024,
+      sourceType: 'module',
+      globals: { ...globals.nodeBuiltin, ...globals.browser, ...globals.worker },
+    },
     rules: mistakes,
   },
   { files: ['web/**/*.js'], rules: noMadeUpNumbers },

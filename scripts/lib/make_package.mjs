@@ -27,5 +27,9 @@ for (const name of await readdir(engine)) {
 const dependencies = Object.fromEntries(Object.entries(repository.dependencies).filter(([name]) => imported.has(name)));
 
 // web/engine/package.json says what the package offers; versions of dependencies stand in the repository's own file only.
-const manifest = { ...JSON.parse(await readFile(join(engine, 'package.json'), 'utf8')), sideEffects: false, dependencies };
+const manifest = {
+  ...JSON.parse(await readFile(join(engine, 'package.json'), 'utf8')),
+  sideEffects: false,
+  dependencies,
+};
 await writeFile(join(folder, 'package.json'), JSON.stringify(manifest, null, 2) + '\n');

@@ -29,7 +29,8 @@ try {
 }
 const port = Number(options.port);
 if (!/^\d+$/.test(options.port) || port > 65535) wrongCall(`--port ${options.port} is not a port (0 to 65535)`);
-if (!/^\/([\w.~-]+\/)*$/.test(options.base)) wrongCall(`--base ${options.base} must start and end with a slash, like /sub/path/`);
+if (!/^\/([\w.~-]+\/)*$/.test(options.base))
+  wrongCall(`--base ${options.base} must start and end with a slash, like /sub/path/`);
 if (options.check) process.exit(0);
 
 try {

@@ -18,8 +18,7 @@ Result<AlignedBuffer> AlignedBuffer::create(std::uint64_t n_bytes, const char* p
   }
   if (buffer.data_ == nullptr) {
     return Error{ErrorCode::kOutOfMemory,
-                 std::string(purpose) + ": " + std::to_string(n_bytes) + " bytes could not be allocated",
-                 std::nullopt};
+                 std::string(purpose) + ": " + std::to_string(n_bytes) + " bytes could not be allocated", std::nullopt};
   }
   buffer.size_bytes_ = static_cast<std::size_t>(n_bytes);
   return buffer;
