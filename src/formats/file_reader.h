@@ -1,5 +1,5 @@
-// FileReader: any weights file, read as it streams in. Owns: recognising the format. Start reading the formats at
-// gguf.h.
+// formats: weights files as bytes stream in. Owns: what GGUF, safetensors and ONNX files say, and every check of it; knows no
+// model. May touch: base, quant. Start reading at FileReader, which any file goes through; gguf.h is the plainest format.
 #pragma once
 
 #include <cstddef>

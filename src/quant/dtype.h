@@ -1,4 +1,5 @@
-// The number formats of weights files: names, block sizes, bytes.
+// quant: the number formats of weights files. Owns: their names, block sizes and what a block means. May touch: base.
+// Start reading here, then dequantize.h.
 #pragma once
 
 #include <cstdint>
