@@ -261,6 +261,9 @@ test('load and dispose twenty times: no worker and no memory is left', async () 
     sizes.push(size);
   }
   assert.ok(Math.max(...sizes) <= sizes[0] * 1.1, sizes.join(' '));
+  // The browser tells of ended workers a moment later.
+  for (let wait = 0; page.workers().length > 0 && wait < 100; wait++)
+    await new Promise((resolve) => setTimeout(resolve, 50));
   assert.equal(page.workers().length, 0);
   await page.close();
 });
