@@ -57,9 +57,12 @@ inline float sum_lanes(v128_t v) {
   v = wasm_f32x4_add(v, wasm_i32x4_shuffle(v, v, 2, 3, 0, 1));
   return wasm_f32x4_extract_lane(v, 0) + wasm_f32x4_extract_lane(v, 1);
 }
+/// The larger of two, or `known` when the new one is NaN: one instruction, where f32x4.max, which passes NaN on, takes seven.
+inline v128_t larger(v128_t known, v128_t fresh) { return wasm_f32x4_pmax(known, fresh); }
+
 inline float max_lanes(v128_t v) {
-  v = wasm_f32x4_max(v, wasm_i32x4_shuffle(v, v, 2, 3, 0, 1));
-  v = wasm_f32x4_max(v, wasm_i32x4_shuffle(v, v, 1, 0, 3, 2));
+  v = larger(v, wasm_i32x4_shuffle(v, v, 2, 3, 0, 1));
+  v = larger(v, wasm_i32x4_shuffle(v, v, 1, 0, 3, 2));
   return wasm_f32x4_extract_lane(v, 0);
 }
 
@@ -102,7 +105,7 @@ struct RelaxedSimd {
   }
 };
 
-/// exp(x) for x ≤ 88, within 2 ulp; below −87.3, and for −inf and NaN, 0.
+/// exp(x) for x ≤ 88, within 2 ulp; below −87.3, and for −inf, 0; NaN for NaN.
 /// Source: Cephes expf (Moshier): x = n·ln2 + r, a polynomial in r, then n into the exponent.
 template <class Isa>
 v128_t exp_f32x4(v128_t x) {
@@ -119,7 +122,7 @@ v128_t exp_f32x4(v128_t x) {
   p = Isa::madd(p, r, constant(8));
   p = Isa::madd(p, r, constant(9));
   p = Isa::madd(p, wasm_f32x4_mul(r, r), wasm_f32x4_add(r, constant(10)));
-  return wasm_v128_and(wasm_i32x4_add(p, wasm_i32x4_shl(biased, 23)), wasm_f32x4_gt(x, constant(11)));
+  return wasm_v128_andnot(wasm_i32x4_add(p, wasm_i32x4_shl(biased, 23)), wasm_f32x4_lt(x, constant(11)));
 }
 
 /// A register tile: acc[r] += Σ_k a[r, k] · b[k, 0…7].

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -51,7 +51,7 @@ inline UnitValues load_unit(const float* x, std::uint32_t n) {
   v128_t sum = wasm_f32x4_splat(0);
   for (std::uint32_t i = 0; i < 8; ++i) {
     unit.x[i] = load(x + 4 * i);
-    largest = wasm_f32x4_max(largest, wasm_f32x4_abs(unit.x[i]));
+    largest = larger(largest, wasm_f32x4_abs(unit.x[i]));
     sum = wasm_f32x4_add(sum, unit.x[i]);
   }
   unit.largest = max_lanes(largest);
@@ -67,11 +67,12 @@ struct UnitScale {
   float scale = 0;
   float inverse = 0;
 };
-inline UnitScale unit_scale(float largest, float steps) {
-  // Integers cannot hold NaN or infinity; the scale carries them on.
-  if (!(largest < std::numeric_limits<float>::infinity())) return {std::numeric_limits<float>::quiet_NaN(), 0};
-  if (largest < kSmallestLargest) return {};
-  return {largest / steps, steps / largest};
+inline UnitScale unit_scale(const UnitValues& unit, float steps) {
+  // Integers cannot hold NaN or infinity, which show in the sum; the scale carries them on.
+  if (!(std::abs(unit.sum) < std::numeric_limits<float>::infinity()))
+    return {std::numeric_limits<float>::quiet_NaN(), 0};
+  if (unit.largest < kSmallestLargest) return {};
+  return {unit.largest / steps, steps / unit.largest};
 }
 
 /// Eight numbers plus kRoundingBias → their whole numbers as i16, columns (0 2 1 3 4 6 5 7).
@@ -87,7 +88,7 @@ inline void prepare_row(const float* x, std::uint32_t n_cols, RowUnit<P>* out) {
   const v128_t bias = wasm_f32x4_splat(kRoundingBias);
   for (std::uint32_t col = 0; col < n_cols; col += kUnitCols, ++out) {
     const UnitValues unit = load_unit(x + col, std::min(kUnitCols, n_cols - col));
-    const UnitScale scale = unit_scale(unit.largest, 32767);
+    const UnitScale scale = unit_scale(unit, 32767);
     out->scale = scale.scale;
     out->sum = unit.sum;
     const v128_t factor = wasm_f32x4_splat(scale.inverse);
@@ -131,7 +132,7 @@ inline void prepare_bytes(const float* x, std::uint32_t n_cols, ByteUnit<P>* out
   for (std::uint32_t col = 0; col < n_cols; col += kUnitCols, ++out) {
     const UnitValues unit = load_unit(x + col, std::min(kUnitCols, n_cols - col));
     // 127 · 256 + 127: the largest number of two signed bytes.
-    const UnitScale scale = unit_scale(unit.largest, 32639);
+    const UnitScale scale = unit_scale(unit, 32639);
     out->scale = scale.scale;
     out->sum = unit.sum;
     const v128_t factor = wasm_f32x4_splat(scale.inverse);

@@ -37,18 +37,22 @@ class SimdAttention {
 
  private:
   static constexpr std::uint32_t kRows = Isa::kTileRows;
+  static constexpr std::uint32_t kPaddedRows = (kRows + 3) / 4 * 4;
   static constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 
   // What one thread needs for one tile of rows.
   struct Tile {
-    alignas(16) float q[kRows * kMaxHeadDim];
+    alignas(16) float q[kRows * kMaxHeadDim];  // already divided by sqrt(head_dim)
     alignas(16) float scores[kRows * kPagePositions];
     alignas(16) float out[kRows * kMaxHeadDim];  // [head_dim/8, rows, 8]
-    float top[kRows];                            // largest scaled score so far
-    float sum[kRows];                            // Σ exp(score − top)
-    float rescale[kRows];
+    float top[kRows];                            // largest score so far
+    // In whole vectors; what pads them is never used.
+    alignas(16) float sum[kPaddedRows];  // Σ exp(score − top)
+    alignas(16) float page_sum[kPaddedRows];
+    alignas(16) float rescale[kPaddedRows];
     std::uint32_t query[kRows];  // positions
     std::uint32_t head[kRows];
+    float* partial[kRows];  // where a page's sums go
   };
   static_assert(sizeof(Tile) <= kThreadScratchBytes);
 
@@ -62,16 +66,19 @@ class SimdAttention {
   // Rows of a kv_head are (query, head of the group), heads fastest; a tile is `rows` of them from first_row on.
   static void load_tile(const AttentionArgs& args, std::uint32_t kv_head, std::uint32_t first_row, std::uint32_t rows,
                         Tile& tile) {
+    const v128_t scale = wasm_f32x4_splat(1 / std::sqrt(static_cast<float>(args.head_dim)));
     for (std::uint32_t r = 0; r < rows; ++r) {
       const std::uint32_t index = (first_row + r) / group(args);
       tile.query[r] = args.first_pos + index;
       tile.head[r] = kv_head * group(args) + (first_row + r) % group(args);
       const float* q = args.q + index * args.q_stride + std::size_t{tile.head[r]} * args.head_dim;
-      std::copy(q, q + args.head_dim, tile.q + std::size_t{r} * args.head_dim);
+      float* scaled = tile.q + std::size_t{r} * args.head_dim;
+      for (std::uint32_t d = 0; d < args.head_dim; d += 4)
+        wasm_v128_store(scaled + d, wasm_f32x4_mul(load(q + d), scale));
       tile.top[r] = kMinusInfinity;
-      tile.sum[r] = 0;
     }
     std::fill(tile.out, tile.out + std::size_t{rows} * args.head_dim, 0.0F);
+    std::fill(tile.sum, tile.sum + kPaddedRows, 0.0F);
   }
 
   // Scores [rows, 64] of one page: later keys and cut links become −inf, then exp(score − top); top, sum and rescale follow.
@@ -87,32 +94,36 @@ class SimdAttention {
         }
       }
     }
-    const float scale = 1 / std::sqrt(static_cast<float>(args.head_dim));
     for (std::uint32_t r = 0; r < rows; ++r) {
       float* row = tile.scores + r * kPagePositions;
       const std::uint32_t allowed = std::min(n_padded, tile.query[r] + 1 - std::min(first_key, tile.query[r] + 1));
       std::fill(row + allowed, row + n_padded, kMinusInfinity);
-      v128_t top = wasm_f32x4_splat(kMinusInfinity);
-      for (std::uint32_t i = 0; i < n_padded; i += 4) top = wasm_f32x4_max(top, load(row + i));
-      const float page_top = max_lanes(top) * scale;
-      const float new_top = page_top <= tile.top[r] ? tile.top[r] : page_top;  // NaN stays NaN
-      if (new_top == kMinusInfinity) {                                         // nothing allowed so far
-        std::fill(row, row + n_padded, 0.0F);
-        tile.rescale[r] = 1;
-        continue;
+      v128_t tops[2] = {wasm_f32x4_splat(kMinusInfinity), wasm_f32x4_splat(kMinusInfinity)};
+      LOOKBACK_ROLLED
+      for (std::uint32_t i = 0; i < n_padded; i += 8) {
+        tops[0] = larger(tops[0], load(row + i));
+        tops[1] = larger(tops[1], load(row + i + 4));
       }
-      const v128_t factor = wasm_f32x4_splat(scale);
-      const v128_t shift = wasm_f32x4_splat(new_top);
+      const float page_top = max_lanes(larger(tops[0], tops[1]));
+      const float old_top = tile.top[r];
+      tile.top[r] = std::max(old_top, page_top);  // NaN shows in the sums
+      // Where nothing is allowed so far, everything below is exp(−inf − 0) = 0.
+      const float shift = tile.top[r] == kMinusInfinity ? 0 : tile.top[r];
+      tile.rescale[r] = old_top - shift;
+      const v128_t shifts = wasm_f32x4_splat(shift);
       v128_t sum = wasm_f32x4_splat(0);
       LOOKBACK_ROLLED
       for (std::uint32_t i = 0; i < n_padded; i += 4) {
-        const v128_t e = exp_f32x4<Isa>(wasm_f32x4_sub(wasm_f32x4_mul(load(row + i), factor), shift));
+        const v128_t e = exp_f32x4<Isa>(wasm_f32x4_sub(load(row + i), shifts));
         sum = wasm_f32x4_add(sum, e);
         wasm_v128_store(row + i, e);
       }
-      tile.rescale[r] = std::exp(tile.top[r] - new_top);
-      tile.sum[r] = tile.sum[r] * tile.rescale[r] + sum_lanes(sum);
-      tile.top[r] = new_top;
+      tile.page_sum[r] = sum_lanes(sum);
+    }
+    for (std::uint32_t r = 0; r < kPaddedRows; r += 4) {
+      const v128_t rescale = exp_f32x4<Isa>(load(tile.rescale + r));
+      wasm_v128_store(tile.rescale + r, rescale);
+      wasm_v128_store(tile.sum + r, Isa::madd(load(tile.sum + r), rescale, load(tile.page_sum + r)));
     }
   }
 
@@ -265,16 +276,62 @@ class SimdAttention {
         }
       }
       soften(args, page, n_keys, rows, tile);
-      with_rows<Isa>(rows, [&]<std::uint32_t R>() { add_values<R>(args, v, n_keys, tile); });
       for (std::uint32_t r = 0; r < rows; ++r) {
         const std::uint32_t index = tile.query[r] - args.first_pos;
         float* partial =
             partials + ((std::size_t{page} * kMaxPartialQueries + index) * args.n_head + tile.head[r]) * partial_floats;
-        for (std::uint32_t d = 0; d < args.head_dim; d += 8) {
-          std::copy_n(tile.out + std::size_t{d} * rows + r * 8, 8, partial + d);
-        }
+        tile.partial[r] = partial;
         partial[args.head_dim] = tile.top[r];
         partial[args.head_dim + 1] = tile.sum[r];
+      }
+      for (std::uint32_t r = 0; r < rows; r += 3) {
+        if (rows - r >= 3) {
+          sum_values<3>(args, v, n_keys, r, tile);
+        } else if (rows - r == 2) {
+          sum_values<2>(args, v, n_keys, r, tile);
+        } else {
+          sum_values<1>(args, v, n_keys, r, tile);
+        }
+      }
+    }
+  }
+
+  // partial[r, d] = Σ_j scores[r, j] · v[j, d] for R rows from first_row on, 16 outputs at a time: as many chains of sums as the
+  // multipliers take, and whole cache lines of v.
+  template <std::uint32_t R>
+  static void sum_values(const AttentionArgs& args, const float* v, std::uint32_t n_keys, std::uint32_t first_row,
+                         Tile& tile) {
+    const float* scores = tile.scores + first_row * kPagePositions;
+    std::uint32_t d = 0;
+    for (; d + 16 <= args.head_dim; d += 16) {
+      v128_t acc[R][4];
+      for (auto& row : acc) row[0] = row[1] = row[2] = row[3] = wasm_f32x4_splat(0);
+      const float* value = v + d;
+      const float* score = scores;
+      LOOKBACK_ROLLED
+      for (std::uint32_t j = 0; j < n_keys; ++j) {
+#pragma clang loop unroll(full)
+        for (std::uint32_t i = 0; i < 4; ++i) {
+          const v128_t part = load(value + 4 * i);
+#pragma clang loop unroll(full)
+          for (std::uint32_t r = 0; r < R; ++r) {
+            acc[r][i] = Isa::madd(wasm_v128_load32_splat(score + r * kPagePositions), part, acc[r][i]);
+          }
+        }
+        value += args.head_dim;
+        ++score;
+      }
+      for (std::uint32_t r = 0; r < R; ++r) {
+        for (std::uint32_t i = 0; i < 4; ++i) wasm_v128_store(tile.partial[first_row + r] + d + 4 * i, acc[r][i]);
+      }
+    }
+    for (; d < args.head_dim; d += 8) {
+      v128_t acc[R][2];
+      for (auto& row : acc) row[0] = row[1] = wasm_f32x4_splat(0);
+      multiply_tile<Isa, R>(scores, kPagePositions, v + d, args.head_dim, n_keys, acc);
+      for (std::uint32_t r = 0; r < R; ++r) {
+        wasm_v128_store(tile.partial[first_row + r] + d, acc[r][0]);
+        wasm_v128_store(tile.partial[first_row + r] + d + 4, acc[r][1]);
       }
     }
   }

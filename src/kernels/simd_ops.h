@@ -113,7 +113,7 @@ struct SimdOps {
 
   static v128_t silu_mul4(v128_t gate, v128_t up) {
     // exp(88) is finite, so a very negative gate gives −0, not NaN.
-    const v128_t e = exp_f32x4<Isa>(wasm_f32x4_min(wasm_f32x4_neg(gate), wasm_f32x4_splat(88.0F)));
+    const v128_t e = exp_f32x4<Isa>(wasm_f32x4_pmin(wasm_f32x4_neg(gate), wasm_f32x4_splat(88.0F)));
     return wasm_f32x4_mul(wasm_f32x4_div(gate, wasm_f32x4_add(e, wasm_f32x4_splat(1.0F))), up);
   }
 
