@@ -23,6 +23,8 @@ function(lookback_wasm_test target)
   if(NOT EMSCRIPTEN)
     return()
   endif()
+  # Objects are compiled as they ship; folding each test program once more would only cost minutes.
+  target_link_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
   target_link_options(${target} PRIVATE -sNODERAWFS=1 -sEXIT_RUNTIME=1 -sSTACK_SIZE=1MB -sABORTING_MALLOC=0)
   if(LOOKBACK_THREADS)
     target_link_options(${target} PRIVATE -sINITIAL_MEMORY=1GB -sPTHREAD_POOL_SIZE=4)
