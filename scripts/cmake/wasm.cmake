@@ -17,6 +17,11 @@ if(EMSCRIPTEN)
   endif()
 endif()
 
+# Test programs are CommonJS; without this, Node would go by the type that the repository's own package.json states.
+if(EMSCRIPTEN)
+  file(WRITE ${CMAKE_BINARY_DIR}/package.json "{ \"type\": \"commonjs\" }\n")
+endif()
+
 # lookback_wasm_test: a test program for Node. Tests read files, so they get Node's file system; growth stays on
 # except with threads, where a growable shared memory would slow every access from JavaScript.
 function(lookback_wasm_test target)
