@@ -1,6 +1,7 @@
 // The benchmark: every configuration once a round, round after round, so that a busy minute of the machine falls on all of them; then medians.
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
 import puppeteer from 'puppeteer-core';
@@ -10,6 +11,7 @@ import { ATTENTION, configurations, CURVE, DECODE, nameOf, PEERS, PREFILL } from
 import { nativeRound } from './native.mjs';
 import {
   bundlePackage,
+  cache,
   makePrompts,
   npmPeers,
   onnxModels,
@@ -81,6 +83,14 @@ async function describeMachine(chromium) {
   };
 }
 
+function reportOf(machine, runs) {
+  const load = [machine.load_average[0], os.loadavg()[0]];
+  return {
+    machine: { ...machine, load_average: load },
+    runs: runs.map(({ configuration, rounds }) => summarise(configuration, rounds)),
+  };
+}
+
 async function main() {
   const chosen = options();
   const weights = process.env.LOOKBACK_WEIGHTS;
@@ -118,9 +128,10 @@ async function main() {
         throw new Error(`asked for ${nameOf(configuration)}, got ${measured.variant} with ${measured.threads} threads`);
       rounds.push(measured);
     }
+    // Kept after each round, in case the run is cut short.
+    writeFileSync(join(cache, 'report.json'), JSON.stringify(reportOf(machine, runs), null, 1));
   }
-  machine.load_average.push(os.loadavg()[0]);
-  const report = { machine, runs: runs.map(({ configuration, rounds }) => summarise(configuration, rounds)) };
+  const report = reportOf(machine, runs);
   process.stdout.write(chosen.json ? `${JSON.stringify(report, null, 1)}\n` : `${table(report)}\n`);
 }
 
