@@ -1,7 +1,7 @@
 // The package over the built engine, in this process: reference numbers, formats, files that lie, cancel, memory.
 import assert from 'node:assert/strict';
 import { createReadStream, readFileSync } from 'node:fs';
-import { copyFile, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { copyFile, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -324,6 +324,78 @@ describe('small models of every format', async () => {
       (error) =>
         error.code === 'missing_config' &&
         /tiny\/config\.json nor at .*reference\/config\.json.*tokenizer\.json/.test(error.message),
+    );
+  });
+
+  test('safetensors in parts with an index give the bits of the whole', async () => {
+    const whole = referencePath('tiny/tiny-hf-F16');
+    const bytes = readFileSync(join(whole, 'model.safetensors'));
+    const size = Number(bytes.readBigUInt64LE(0));
+    const header = JSON.parse(bytes.subarray(8, 8 + size).toString());
+    const data = bytes.subarray(8 + size);
+    const folder = await mkdtemp(join(tmpdir(), 'lookback-parts-'));
+    try {
+      const map = {};
+      const names = Object.keys(header).filter((name) => name !== '__metadata__');
+      for (const part of [0, 1]) {
+        const file = `model-0000${part + 1}-of-00002.safetensors`;
+        const pieces = [];
+        const own = {};
+        let at = 0;
+        for (const name of names.filter((_, index) => index % 2 === part)) {
+          const piece = data.subarray(...header[name].data_offsets);
+          own[name] = { ...header[name], data_offsets: [at, (at += piece.length)] };
+          pieces.push(piece);
+          map[name] = file;
+        }
+        const text = Buffer.from(JSON.stringify(own));
+        const length = Buffer.alloc(8);
+        length.writeBigUInt64LE(BigInt(text.length));
+        await writeFile(join(folder, file), Buffer.concat([length, text, ...pieces]));
+      }
+      await writeFile(join(folder, 'model.safetensors.index.json'), JSON.stringify({ weight_map: map }));
+      for (const name of ['config.json', 'tokenizer.json']) await copyFile(join(whole, name), join(folder, name));
+      const logits = [];
+      for (const source of [whole, folder]) {
+        const model = await loadModel(source, one);
+        logits.push(await (await model.forward([10, 11, 12])).logits());
+        await model.dispose();
+      }
+      assert.deepEqual(logits[1], logits[0]);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  test('external data of an ONNX file is read from beside it, or as given', async () => {
+    // The same model with one matrix outside; its bytes stand in the whole one where the two files part.
+    const whole = readFileSync(referencePath('malformed/ok.onnx'));
+    // The broken file also understates the matrix's bytes.
+    const text = readFileSync(referencePath('malformed/onnx_external_missing.onnx'), 'latin1');
+    const without = Buffer.from(text.replace('\x12\x042048', '\x12\x044096'), 'latin1');
+    const field = without.indexOf('location\x12') + 'location\x12'.length;
+    const name = without.subarray(field + 1, field + 1 + without[field]).toString();
+    let apart = 1000;
+    while (whole[apart] === without[apart]) apart++;
+    const matrix = 32 * 32 * 4;
+    const at = whole.indexOf(Buffer.from([0x4a, 0x80, 0x20]), apart) + 3;
+    const side = {
+      config: referencePath('malformed/config.json'),
+      tokenizer: referencePath('malformed/tokenizer.json'),
+    };
+    const logits = [];
+    for (const source of [
+      { ...side, weights: referencePath('malformed/ok.onnx') },
+      { ...side, weights: new Blob([without]), external: { [name]: whole.subarray(at, at + matrix) } },
+    ]) {
+      const model = await loadModel(source, one);
+      logits.push(await (await model.forward([5, 6, 7])).logits());
+      await model.dispose();
+    }
+    assert.deepEqual(logits[1], logits[0]);
+    await assert.rejects(
+      loadModel({ ...side, weights: new Blob([without]) }, one),
+      (error) => error.code === 'missing_file' && error.message.includes(name),
     );
   });
 
