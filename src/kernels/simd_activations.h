@@ -84,7 +84,7 @@ inline v128_t to_pairs(v128_t low, v128_t high) {
 
 /// x [n_cols] → out [units], 16 bits a plane.
 template <std::uint32_t P>
-inline void prepare_row(const float* x, std::uint32_t n_cols, RowUnit<P>* out) {
+[[gnu::noinline]] void prepare_row(const float* x, std::uint32_t n_cols, RowUnit<P>* out) {
   const v128_t bias = wasm_f32x4_splat(kRoundingBias);
   for (std::uint32_t col = 0; col < n_cols; col += kUnitCols, ++out) {
     const UnitValues unit = load_unit(x + col, std::min(kUnitCols, n_cols - col));
@@ -126,7 +126,7 @@ inline v128_t to_bytes(const v128_t (&x)[4]) {
 
 /// x [n_cols] → out [units].
 template <std::uint32_t P>
-inline void prepare_bytes(const float* x, std::uint32_t n_cols, ByteUnit<P>* out) {
+[[gnu::noinline]] void prepare_bytes(const float* x, std::uint32_t n_cols, ByteUnit<P>* out) {
   const v128_t bias = wasm_f32x4_splat(kRoundingBias);
   const v128_t bias_bits = wasm_i32x4_splat(kRoundingBits);
   for (std::uint32_t col = 0; col < n_cols; col += kUnitCols, ++out) {

@@ -64,20 +64,22 @@ class SimdAttention {
   }
 
   // Rows of a kv_head are (query, head of the group), heads fastest; a tile is `rows` of them from first_row on.
+  // Behind them the last row is repeated until there are n_padded.
   static void load_tile(const AttentionArgs& args, std::uint32_t kv_head, std::uint32_t first_row, std::uint32_t rows,
-                        Tile& tile) {
+                        std::uint32_t n_padded, Tile& tile) {
     const v128_t scale = wasm_f32x4_splat(1 / std::sqrt(static_cast<float>(args.head_dim)));
-    for (std::uint32_t r = 0; r < rows; ++r) {
-      const std::uint32_t index = (first_row + r) / group(args);
+    for (std::uint32_t r = 0; r < n_padded; ++r) {
+      const std::uint32_t row = first_row + std::min(r, rows - 1);
+      const std::uint32_t index = row / group(args);
       tile.query[r] = args.first_pos + index;
-      tile.head[r] = kv_head * group(args) + (first_row + r) % group(args);
+      tile.head[r] = kv_head * group(args) + row % group(args);
       const float* q = args.q + index * args.q_stride + std::size_t{tile.head[r]} * args.head_dim;
       float* scaled = tile.q + std::size_t{r} * args.head_dim;
       for (std::uint32_t d = 0; d < args.head_dim; d += 4)
         wasm_v128_store(scaled + d, wasm_f32x4_mul(load(q + d), scale));
       tile.top[r] = kMinusInfinity;
     }
-    std::fill(tile.out, tile.out + std::size_t{rows} * args.head_dim, 0.0F);
+    std::fill(tile.out, tile.out + std::size_t{kRows} * args.head_dim, 0.0F);
     std::fill(tile.sum, tile.sum + kPaddedRows, 0.0F);
   }
 
@@ -128,18 +130,17 @@ class SimdAttention {
   }
 
   // out[r, d] = out[r, d] · rescale[r] + Σ_j scores[r, j] · v[j, d]
-  template <std::uint32_t R>
   static void add_values(const AttentionArgs& args, const float* v, std::uint32_t n_keys, Tile& tile) {
     for (std::uint32_t d = 0; d < args.head_dim; d += 8) {
-      float* out = tile.out + std::size_t{d} * R;
-      v128_t acc[R][2];
-      for (std::uint32_t r = 0; r < R; ++r) {
+      float* out = tile.out + std::size_t{d} * kRows;
+      v128_t acc[kRows][2];
+      for (std::uint32_t r = 0; r < kRows; ++r) {
         const v128_t rescale = wasm_v128_load32_splat(tile.rescale + r);
         acc[r][0] = wasm_f32x4_mul(load(out + r * 8), rescale);
         acc[r][1] = wasm_f32x4_mul(load(out + r * 8 + 4), rescale);
       }
-      multiply_tile<Isa, R>(tile.scores, kPagePositions, v + d, args.head_dim, n_keys, acc);
-      for (std::uint32_t r = 0; r < R; ++r) {
+      multiply_tile<Isa, kRows>(tile.scores, kPagePositions, v + d, args.head_dim, n_keys, acc);
+      for (std::uint32_t r = 0; r < kRows; ++r) {
         wasm_v128_store(out + r * 8, acc[r][0]);
         wasm_v128_store(out + r * 8 + 4, acc[r][1]);
       }
@@ -166,32 +167,32 @@ class SimdAttention {
       for (std::size_t i = begin; i < end; ++i) {
         const auto kv_head = static_cast<std::uint32_t>(i / n_tiles);
         const auto first_row = static_cast<std::uint32_t>(i % n_tiles) * kRows;
+        // The last tile repeats its last row, rather than having code for every count.
         const std::uint32_t rows = std::min(kRows, n_rows - first_row);
-        load_tile(args, kv_head, first_row, rows, tile);
-        with_rows<Isa>(rows, [&]<std::uint32_t R>() { attend_tile<R>(args, kv_head, transposed, tile); });
+        load_tile(args, kv_head, first_row, rows, kRows, tile);
+        attend_tile(args, kv_head, transposed, tile);
         store_tile(args, rows, tile);
       }
     });
   }
 
-  template <std::uint32_t R>
   static void attend_tile(const AttentionArgs& args, std::uint32_t kv_head, const float* transposed, Tile& tile) {
-    const std::uint32_t last_key = tile.query[R - 1];
+    const std::uint32_t last_key = tile.query[kRows - 1];
     const std::size_t page_floats = std::size_t{kPagePositions} * args.head_dim;
     for (std::uint32_t page = 0; page <= last_key / kPagePositions; ++page) {
       const std::uint32_t n_keys = std::min(kPagePositions, last_key + 1 - page * kPagePositions);
       const float* k = transposed + (std::size_t{page} * args.n_kv_head + kv_head) * page_floats;
       for (std::uint32_t key = 0; key < n_keys; key += 8) {
-        v128_t acc[R][2];
+        v128_t acc[kRows][2];
         for (auto& row : acc) row[0] = row[1] = wasm_f32x4_splat(0);
-        multiply_tile<Isa, R>(tile.q, args.head_dim, k + std::size_t{key} * args.head_dim, 8, args.head_dim, acc);
-        for (std::uint32_t r = 0; r < R; ++r) {
+        multiply_tile<Isa, kRows>(tile.q, args.head_dim, k + std::size_t{key} * args.head_dim, 8, args.head_dim, acc);
+        for (std::uint32_t r = 0; r < kRows; ++r) {
           wasm_v128_store(tile.scores + r * kPagePositions + key, acc[r][0]);
           wasm_v128_store(tile.scores + r * kPagePositions + key + 4, acc[r][1]);
         }
       }
-      soften(args, page, n_keys, R, tile);
-      add_values<R>(args, head_page(args.v_pages, args, page, kv_head), n_keys, tile);
+      soften(args, page, n_keys, kRows, tile);
+      add_values(args, head_page(args.v_pages, args, page, kv_head), n_keys, tile);
     }
   }
 
@@ -201,7 +202,7 @@ class SimdAttention {
           args.out + (tile.query[r] - args.first_pos) * args.out_stride + std::size_t{tile.head[r]} * args.head_dim;
       const v128_t factor = wasm_f32x4_splat(1 / tile.sum[r]);
       for (std::uint32_t d = 0; d < args.head_dim; d += 4) {
-        const float* from = tile.out + std::size_t{d / 8 * 8} * rows + r * 8 + d % 8;
+        const float* from = tile.out + std::size_t{d / 8 * 8} * kRows + r * 8 + d % 8;
         wasm_v128_store(out + d, wasm_f32x4_mul(load(from), factor));
       }
     }
@@ -261,7 +262,7 @@ class SimdAttention {
     const float* v = head_page(args.v_pages, args, page, kv_head);
     for (std::uint32_t first_row = 0; first_row < n_rows; first_row += kRows) {
       const std::uint32_t rows = std::min(kRows, n_rows - first_row);
-      load_tile(args, kv_head, first_row, rows, tile);
+      load_tile(args, kv_head, first_row, rows, rows, tile);
       const std::uint32_t last_key = tile.query[rows - 1];
       const std::uint32_t n_keys = std::min(kPagePositions, last_key + 1 - page * kPagePositions);
       for (std::uint32_t r = 0; r < rows; r += 3) {

@@ -101,7 +101,7 @@ class SimdMatmul {
   }
 
   template <Layout L, std::uint32_t P>
-  static bool byte_row_works() {
+  [[gnu::noinline, clang::minsize]] static bool byte_row_works() {
     constexpr std::uint32_t kUnits = 2;
     alignas(16) std::byte units[kUnits * 192];
     static_assert(sizeof units >= kUnits * (128 + 2 * kPanelRows * sizeof(float)));
@@ -398,7 +398,8 @@ class SimdMatmul {
   }
 
   template <Layout L, std::uint32_t P>
-  static void multiply_row(const std::byte* unit, const RowUnit<P>* x, std::uint32_t n_units, float* out) {
+  [[gnu::noinline]] static void multiply_row(const std::byte* unit, const RowUnit<P>* x, std::uint32_t n_units,
+                                             float* out) {
     v128_t total[2] = {wasm_f32x4_splat(0), wasm_f32x4_splat(0)};
     const v128_t mask = load(simd_constants.low_nibble_i16.data());
     for (std::uint32_t i = 0; i < n_units; ++i, ++x, unit += unit_bytes(L)) {
