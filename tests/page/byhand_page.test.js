@@ -32,7 +32,7 @@ let server;
 let browser;
 before(async () => {
   server = await serveFolder({ folder: SITE });
-  browser = await puppeteer.launch({ executablePath: CHROMIUM, headless: true, args: FLAGS });
+  browser = await puppeteer.launch({ executablePath: CHROMIUM, headless: true, args: FLAGS, timeout: 180000 });
 });
 after(async () => {
   await browser?.close();
@@ -42,6 +42,8 @@ after(async () => {
 /** The page, ready and drawn; anything it logs as an error fails the test that opened it. */
 async function open({ width = 1280, theme = 'light' } = {}) {
   const page = await browser.newPage();
+  // Drawing is a second of work; a machine that builds at the same time may take a minute over it.
+  page.setDefaultTimeout(180000);
   page.faults = [];
   page.requests = [];
   page.on('pageerror', (error) => page.faults.push(error.message));
