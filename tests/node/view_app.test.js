@@ -9,6 +9,8 @@ import { scores, bytesPerToken } from '../../web/app/measure_price.js';
 import { fittingOff, query } from '../../web/app/selectors.js';
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
+/** Answers are gathered for a few milliseconds. */
+const rest = () => new Promise((resolve) => setTimeout(resolve, 25));
 
 test('changes of one task are told once, together', async () => {
   const store = createStore({ a: 1, b: 2 });
@@ -65,11 +67,11 @@ test('an answer for a head that is no longer asked for is dropped; only the last
   }
   assert.equal(pass.asked.length, 1, 'one request is under way, the rest wait');
   pass.asked[0].resolve({ share: Float32Array.of(1) });
-  await turn();
+  await rest();
   assert.equal(store.state.data.row, undefined, 'the late answer of head 0 does not land on head 1');
   assert.deepEqual([pass.asked[1].head, pass.asked.length], [1, 2]);
   pass.asked[1].resolve({ share: Float32Array.of(0.5) });
-  await turn();
+  await rest();
   assert.equal(store.state.data.row.head, 1);
   store.set({ head: 0 });
   await turn();
@@ -86,7 +88,7 @@ test('a pass that was let go of is no failure; any other is said', async () => {
     const store = createStore(view({}));
     keepFresh(store, () => ({ pass, clean: pass })).refresh();
     pass.asked[0].reject(Object.assign(new Error('no room'), { code }));
-    await turn();
+    await rest();
     assert.equal(store.state.problem, problem);
   }
 });

@@ -2,7 +2,7 @@ import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { wordGroups, groupPattern, groupOf } from '../../web/view/word_groups.js';
-import { rowWindow, cellAt, walkGrid, walkList, matrixCells } from '../../web/view/layout.js';
+import { rowWindow, cellAt, walkGrid, walkList } from '../../web/view/layout.js';
 import { shareStep, signedStep, shareColor, inkOnShare, rampBytes, luminance } from '../../web/view/color_scale.js';
 import { strongest, rankOf, order, standing, bestLayers, repeats } from '../../web/view/ranking.js';
 
@@ -79,8 +79,6 @@ test('cells and keys', () => {
   assert.equal(walkGrid('a', { row: 2, column: 3 }, 30, 9), null);
   assert.equal(walkList('End', 3, 19), 18);
   assert.equal(walkList('ArrowLeft', 0, 19), 0);
-  assert.deepEqual(matrixCells(20, 300, 2), { cell: 30, side: 600 });
-  assert.deepEqual(matrixCells(512, 300, 1), { cell: 1, side: 512 });
 });
 
 test('the share ramp runs steadily away from the background in both themes', () => {

@@ -116,6 +116,9 @@ export const RESOURCES = {
 /** Answers kept for going back and forth, by bytes, so that one big pattern does not push out all small rows. */
 const CACHE_BYTES = 48e6;
 
+/** Long enough for the answers of one tap at a few words, short beside a frame. */
+const GATHER_MS = 5;
+
 const sizeOf = (value) => {
   if (ArrayBuffer.isView(value)) return value.byteLength;
   if (value && typeof value === 'object') return 64 + Object.values(value).reduce((sum, v) => sum + sizeOf(v), 0);
@@ -145,27 +148,43 @@ export function keepFresh(store, passesOf, onBusy = () => {}) {
     }
   }
 
-  function put(name, key, value) {
-    if (store.state.data[name]?.forKey === key) return;
-    store.set({
-      data: { ...store.state.data, [name]: { forKey: key, ...(Array.isArray(value) ? { list: value } : value) } },
-    });
+  const slotOf = (key, value) => ({ forKey: key, ...(Array.isArray(value) ? { list: value } : value) });
+  const put = (slots) => store.set({ data: { ...store.state.data, ...slots } });
+
+  /** Answers that come within a few milliseconds are shown together: one layout, not one each. @type {Record<string, any>|null} */
+  let gathered = null;
+  function gather(name, key, value) {
+    if (gathered) {
+      gathered[name] = slotOf(key, value);
+      return;
+    }
+    gathered = { [name]: slotOf(key, value) };
+    setTimeout(() => {
+      const s = store.state;
+      const wanted = Object.entries(gathered ?? {}).filter(([n, slot]) => s.run && RESOURCES[n].key(s) === slot.forKey);
+      gathered = null;
+      if (wanted.length > 0) put(Object.fromEntries(wanted));
+      else refresh();
+    }, GATHER_MS);
   }
 
   function refresh() {
     const s = store.state;
     if (!s.run) return onBusy(s.running);
     let pending = s.running;
+    /** @type {Record<string, any>} */
+    const kept = {};
     for (const [name, { key: keyOf, read }] of Object.entries(RESOURCES)) {
       const key = keyOf(s);
       if (key === null || s.data[name]?.forKey === key) continue;
       pending = true;
+      if (gathered?.[name]?.forKey === key) continue;
       const cacheKey = `${name}:${key}`;
       const hit = cache.get(cacheKey);
       if (hit) {
         cache.delete(cacheKey);
         cache.set(cacheKey, hit);
-        put(name, key, hit.value);
+        kept[name] = slotOf(key, hit.value);
         continue;
       }
       if (busy.has(name)) continue;
@@ -177,7 +196,7 @@ export function keepFresh(store, passesOf, onBusy = () => {}) {
           (value) => {
             remember(cacheKey, value);
             const now = store.state;
-            if (now.run && keyOf(now) === key) put(name, key, value);
+            if (now.run && keyOf(now) === key) gather(name, key, value);
           },
           (error) => {
             const now = store.state;
@@ -185,7 +204,7 @@ export function keepFresh(store, passesOf, onBusy = () => {}) {
             if (now.run && keyOf(now) === key && !['cancelled', 'disposed', 'stored_run'].includes(error?.code)) {
               store.set({ problem: `${error?.message ?? error}` });
             }
-            put(name, key, { failed: error?.code ?? 'internal' });
+            gather(name, key, { failed: error?.code ?? 'internal' });
           },
         )
         .finally(() => {
@@ -193,6 +212,7 @@ export function keepFresh(store, passesOf, onBusy = () => {}) {
           refresh();
         });
     }
+    if (Object.keys(kept).length > 0) put(kept);
     onBusy(pending);
   }
 

@@ -69,7 +69,7 @@ function makeRamp(stops) {
     const k = Math.min(lab.length - 2, Math.floor(x));
     const rgb = toBytes(oklabToLinear(lab[k].map((v, c) => v + (lab[k + 1][c] - v) * (x - k))));
     bytes.set(rgb, i * 3);
-    css.push(`rgb(${rgb.join(' ')})`);
+    css.push(`rgb(${rgb.join(', ')})`); // as browsers write it back, so that an unchanged shade is seen as such
     dark.push(luminance(rgb) < 0.1791);
   }
   return { bytes, css, dark };

@@ -38,6 +38,7 @@ export function headGrid(root, store, actions) {
     top,
   );
 
+  let legendFor = '';
   let shape = { layers: 0, heads: 0 };
   /** @type {HTMLButtonElement[]} */
   let cells = [];
@@ -136,6 +137,7 @@ export function headGrid(root, store, actions) {
         cells.forEach((cell) => (cell.style.backgroundColor = ''));
         replaceChildren(top);
         replaceChildren(legend);
+        legendFor = '';
       }
       return;
     }
@@ -147,8 +149,8 @@ export function headGrid(root, store, actions) {
       setAttribute(cell, 'data-value', value === null || !Number.isFinite(value) ? null : value);
       const detail = found.detail(i);
       const name = `layer ${Math.floor(i / shape.heads)}, head ${i % shape.heads}: ${found.print(value)}${detail ? ` ${detail}` : ''}`;
+      // With nothing inside, a button's title is its name.
       setAttribute(cell, 'title', name);
-      setAttribute(cell, 'aria-label', name);
     });
     const ranked = order(found.order ?? found.values).slice(0, TOP_HEADS);
     replaceChildren(
@@ -184,6 +186,14 @@ export function headGrid(root, store, actions) {
               : 'Nothing to list for this word.',
         }),
       );
+    drawLegend(found, s);
+  }
+
+  /** The legend changes with scale, end and theme, not with every word. */
+  function drawLegend(found, s) {
+    const wanted = `${found.scale} ${found.limit} ${s.theme} ${s.shade === 'effect'}`;
+    if (wanted === legendFor) return;
+    legendFor = wanted;
     replaceChildren(
       legend,
       found.scale === 'share'

@@ -93,10 +93,12 @@ export function headPane(root, store, actions) {
   function draw(s) {
     const p = s.data.pattern;
     if (!p || p.failed || !s.run || p.n !== s.run.tokens.length) return;
-    const view = { row: query(s), aside: s.aside, theme: s.theme };
+    const view = { aside: s.aside, theme: s.theme };
     small.draw(p.values, p.n, view);
+    small.outline(query(s));
     if (dialog.open) {
       large.draw(p.values, p.n, view);
+      large.outline(query(s));
       replaceChildren(largeLegend, shareLegend(s.theme));
     }
   }
@@ -165,12 +167,10 @@ export function headPane(root, store, actions) {
   }
 
   store.subscribe((s, before) => {
-    if (s.data.pattern !== before.data.pattern || changed(s, before, ['token', 'hover', 'aside', 'theme', 'run']))
-      draw(s);
+    if (s.data.pattern !== before.data.pattern || changed(s, before, ['aside', 'theme', 'run'])) draw(s);
+    else if (query(s) !== query(before)) for (const view of [small, large]) view.outline(query(s));
     if (s.data.heads !== before.data.heads || changed(s, before, ['layer', 'head', 'previewHead', 'off', 'run']))
       describeHead(s);
   });
   describeHead(store.state);
-  // The canvas has no size before it is laid out, and another one after the column changed.
-  new ResizeObserver(() => draw(store.state)).observe(small.frame);
 }

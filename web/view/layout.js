@@ -22,15 +22,6 @@ export function density(n) {
   return n <= 96 ? 'roomy' : 'compact';
 }
 
-/**
- * Side of a square matrix's cells in device pixels and the whole canvas' side; a big matrix gets one pixel a cell.
- * @param {number} n @param {number} cssSize @param {number} ratio device pixels per CSS pixel
- */
-export function matrixCells(n, cssSize, ratio) {
-  const cell = Math.max(1, Math.floor((cssSize * ratio) / Math.max(1, n)));
-  return { cell, side: cell * n };
-}
-
 /** @param {number} x @param {number} y inside a square of side `size` @returns {{row: number, column: number}|null} */
 export function cellAt(x, y, size, n) {
   if (!(x >= 0 && y >= 0 && x < size && y < size) || n < 1) return null;

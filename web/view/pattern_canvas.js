@@ -2,7 +2,23 @@
 
 import { h, setText } from './dom.js';
 import { rampBytes, shareStep } from './color_scale.js';
-import { matrixCells, cellAt, walkGrid } from './layout.js';
+import { cellAt, walkGrid } from './layout.js';
+
+/** @type {Map<string, Uint32Array>} */
+const words = new Map();
+/** The share ramp as one little-endian RGBA word a step. @param {'light'|'dark'} theme */
+function rampWords(theme) {
+  let ramp = words.get(theme);
+  if (!ramp) {
+    const bytes = rampBytes(theme, 'share');
+    ramp = Uint32Array.from(
+      { length: bytes.length / 3 },
+      (_, i) => (0xff000000 | (bytes[i * 3 + 2] << 16) | (bytes[i * 3 + 1] << 8) | bytes[i * 3]) >>> 0,
+    );
+    words.set(theme, ramp);
+  }
+  return ramp;
+}
 
 /**
  * @param {{label: string, onPick: (row: number, column: number) => void, describe: (row: number, column: number) => string}} options
@@ -13,7 +29,8 @@ export function patternCanvas({ label, onPick, describe }) {
   );
   const cursor = h('div', { class: 'pattern-cursor', hidden: true });
   const said = h('p', { class: 'note pattern-said', 'aria-live': 'polite' });
-  const frame = h('div', { class: 'pattern-frame' }, canvas, cursor);
+  const outlined = h('div', { class: 'pattern-outline', hidden: true });
+  const frame = h('div', { class: 'pattern-frame' }, canvas, outlined, cursor);
   let n = 0;
   /** @type {{row: number, column: number}|null} */
   let at = null;
@@ -60,45 +77,28 @@ export function patternCanvas({ label, onPick, describe }) {
     said,
     canvas,
     /**
-     * One pass over an image of n × n pixels; the browser enlarges it. No element per cell.
-     * @param {ArrayLike<number>} values [n, n] @param {number} count n @param {{row: number|null, aside: boolean, theme: 'light'|'dark'}} options
+     * One pixel a cell; the browser enlarges it with sharp edges. No element per cell.
+     * @param {ArrayLike<number>} values [n, n] @param {number} count n @param {{aside: boolean, theme: 'light'|'dark'}} options
      */
-    draw(values, count, { row, aside, theme }) {
+    draw(values, count, { aside, theme }) {
       n = count;
-      const { cell } = matrixCells(n, canvas.clientWidth || 280, devicePixelRatio);
       const image = new ImageData(n, n);
-      const ramp = rampBytes(theme, 'share');
-      const later = theme === 'dark' ? [20, 24, 27] : [233, 236, 235];
+      const pixels = new Uint32Array(image.data.buffer);
+      const ramp = rampWords(theme);
+      const later = theme === 'dark' ? 0xff1b1814 : 0xffebece9;
+      pixels.fill(later);
       for (let q = 0; q < n; q++) {
-        for (let k = 0; k < n; k++) {
-          const o = (q * n + k) * 4;
-          if (k > q || (aside && k === 0)) {
-            image.data[o] = later[0];
-            image.data[o + 1] = later[1];
-            image.data[o + 2] = later[2];
-          } else {
-            const step = shareStep(values[q * n + k]) * 3;
-            image.data[o] = ramp[step];
-            image.data[o + 1] = ramp[step + 1];
-            image.data[o + 2] = ramp[step + 2];
-          }
-          image.data[o + 3] = 255;
-        }
+        for (let k = aside ? 1 : 0; k <= q; k++) pixels[q * n + k] = ramp[shareStep(values[q * n + k])];
       }
-      canvas.width = canvas.height = n * cell;
-      const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
-      context.imageSmoothingEnabled = false;
-      if (cell === 1) context.putImageData(image, 0, 0);
-      else {
-        const small = new OffscreenCanvas(n, n);
-        /** @type {OffscreenCanvasRenderingContext2D} */ (small.getContext('2d')).putImageData(image, 0, 0);
-        context.drawImage(small, 0, 0, n * cell, n * cell);
-      }
-      if (row !== null && row < n) {
-        context.strokeStyle = theme === 'dark' ? '#f4f6f6' : '#1a2126';
-        context.lineWidth = Math.max(1, Math.round(devicePixelRatio));
-        context.strokeRect(0.5, row * cell + 0.5, (row + 1) * cell - 1, cell - 1);
-      }
+      if (canvas.width !== n) canvas.width = canvas.height = n;
+      /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d')).putImageData(image, 0, 0);
+    },
+    /** Outlines the row of one word. @param {number|null} row */
+    outline(row) {
+      outlined.hidden = row === null || row >= n;
+      if (row === null || n === 0) return;
+      const part = 100 / n;
+      Object.assign(outlined.style, { top: `${row * part}%`, height: `${part}%`, width: `${(row + 1) * part}%` });
     },
   };
 }

@@ -23,9 +23,11 @@ export function tokenStrip(root, store, actions) {
   // Beside, not inside: on a phone the strip stays in reach while the page scrolls, the caption need not.
   root.after(caption);
 
-  /** @type {{button: HTMLElement, up: HTMLElement, text: HTMLElement, down: HTMLElement, token: any, start: number, end: number}[]} */
+  /** @type {{button: HTMLElement, up: HTMLElement, text: HTMLElement, down: HTMLElement, token: any, spoken: string, start: number, end: number}[]} */
   const chips = [];
   let focusAt = -1;
+  /** @type {ReturnType<typeof setTimeout>|undefined} */
+  let naming;
 
   const indexOf = (event) => {
     const button = event.target instanceof Element ? event.target.closest('button[data-token]') : null;
@@ -78,7 +80,7 @@ export function tokenStrip(root, store, actions) {
     const text = h('span', { class: 'chip-text' });
     const down = h('span', { class: 'band down', 'aria-hidden': 'true' });
     const button = h('button', { type: 'button', class: 'chip' }, up, text, down);
-    return { button, up, text, down, token: null, start: 0, end: 1 };
+    return { button, up, text, down, token: null, spoken: '', start: 0, end: 1 };
   }
 
   function build(s) {
@@ -104,6 +106,7 @@ export function tokenStrip(root, store, actions) {
                 .join(''),
             };
       if (!sameTokenText(chip.token, token)) chip.text.replaceChildren(tokenText(token));
+      if (chip.token !== token) chip.spoken = spokenToken(token);
       chip.token = token;
       chip.start = start;
       chip.end = end;
@@ -148,6 +151,24 @@ export function tokenStrip(root, store, actions) {
     if (text) setStyle(node, 'color', inkOnShare(share, theme));
   }
 
+  /** What each chip says of itself. */
+  function name(s) {
+    const shares = sharesOf(s);
+    if (!shares) return;
+    const pin = pinned(s);
+    const { values, n, at } = shares;
+    chips.forEach((chip, i) => {
+      const looks = i > at ? 'comes later' : `is looked at ${format.share(values[at * n + i])}`;
+      const seen = i < at ? '' : `, looks at it ${format.share(values[i * n + at])}`;
+      const isPinned = pin !== null && pin >= chip.start && pin < chip.end;
+      setAttribute(
+        chip.button,
+        'aria-label',
+        `${chip.spoken}, token ${chip.start}${isPinned ? ', pinned' : ''}: ${i === at ? 'the word shown, ' : ''}${looks}${seen}`,
+      );
+    });
+  }
+
   function paint(s) {
     const shares = sharesOf(s);
     const pin = pinned(s);
@@ -173,14 +194,11 @@ export function tokenStrip(root, store, actions) {
       const down = i >= at ? values[i * n + at] : null;
       band(chip.up, aside ? null : up, aside ? 'aside' : i > at ? 'later' : null, s.theme, roomy);
       band(chip.down, down, i < at ? 'earlier' : null, s.theme, roomy);
-      const looks = up === null ? 'comes later' : `is looked at ${format.share(up)}`;
-      const seen = down === null ? '' : `, looks at it ${format.share(down)}`;
-      setAttribute(
-        chip.button,
-        'aria-label',
-        `${spokenToken(chip.token)}, token ${chip.start}${isPinned ? ', pinned' : ''}: ${i === at ? 'the word shown, ' : ''}${looks}${seen}`,
-      );
     });
+    // Names of many chips are written a moment later, once the sweep over them rests.
+    clearTimeout(naming);
+    if (roomy) name(s);
+    else naming = setTimeout(() => name(store.state), 120);
     const token = s.run?.tokens[query(s)];
     caption.hidden = !token;
     if (!token) return;
