@@ -91,7 +91,10 @@ test('by keyboard alone: words, heads, rows, undo; every move is said', async ()
   try {
     await goReady(page, `${site.url}${hash({ text: words, layer: 17, head: 4, token: 13 })}`);
     const focused = () =>
-      page.evaluate(() => document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent);
+      page.evaluate(() => {
+        const { ariaLabel, textContent, title } = document.activeElement;
+        return ariaLabel ?? (textContent || title); // the accessible name, as browsers take it
+      });
     const tabTo = async (selector) => {
       for (let i = 0; i < 80; i++) {
         if (await page.evaluate((s) => document.activeElement.matches(s), selector)) return;
