@@ -143,7 +143,7 @@ test('weights in the other two formats load too', async () => {
   try {
     await goReady(page, `${site.url}${tiny({ model: 'tiny/tiny-hf-F32/model.safetensors' })}`);
     const safetensors = await scoreTable(page);
-    await goReady(page, 'about:blank').catch(() => {});
+    await page.goto('about:blank');
     await goReady(page, `${site.url}${tiny()}`);
     const gguf = await scoreTable(page);
     // tiny-F32 and tiny-hf-F32 hold other rows order of q and k, not other weights.
