@@ -91,9 +91,9 @@ class [[nodiscard]] Result {
 }  // namespace lookback
 
 /// Returns the error of a Result expression to the caller, who must return a Result too.
-#define LOOKBACK_TRY(expression)                                         \
-  do {                                                                   \
-    if (auto lookback_try = (expression); !lookback_try.has_value()) {   \
-      return lookback_try.error();                                       \
-    }                                                                    \
+#define LOOKBACK_TRY(expression)                                       \
+  do {                                                                 \
+    if (auto lookback_try = (expression); !lookback_try.has_value()) { \
+      return lookback_try.error();                                     \
+    }                                                                  \
   } while (false)
