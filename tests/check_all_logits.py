@@ -150,7 +150,7 @@ def main():
         print(f"{prompt:8} {len(ids):4} tokens  largest logit difference {difference:.2e}  top tokens {'all equal' if agree else 'DIFFER'}")
         worst = max(worst, difference if agree or options.precision == "fast" else np.inf)
     print(f"limit {limit:g}: {'holds' if worst <= limit else 'EXCEEDED'}")
-    sys.exit(worst > limit)
+    sys.exit(int(worst > limit))
 
 
 if __name__ == "__main__":
