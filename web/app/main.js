@@ -112,12 +112,13 @@ let written = location.hash;
 store.subscribe((s) => {
   clearTimeout(writing);
   writing = setTimeout(() => {
+    if (location.hash !== written) return; // the reader has just put another link there, and its event is on the way
     const { text, layer, head, token, off, shade, sort, aside, words } = s;
     const model = s.source.id === 'instruct' ? undefined : s.source.id;
     const hash = `#${encodeLink({ text, layer, head, token, off, shade, sort, aside, words, model, target: s.target ? String(s.target.id) : undefined })}`;
     if (hash === written) return;
-    written = hash;
     history.replaceState(null, '', hash);
+    written = location.hash;
   }, 120);
 });
 addEventListener('hashchange', () => {
