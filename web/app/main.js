@@ -7,7 +7,8 @@ import { createActions } from './actions.js';
 import { keepFresh } from './resources.js';
 import { EXAMPLES, STORED } from './examples.js';
 import { sourceFromLink } from './sources.js';
-import { decodeLink, encodeLink } from './link_state.js';
+import { keepAddress } from './address.js';
+import { decodeLink } from './link_state.js';
 import { followTheme } from './theme.js';
 import { announce } from './announce.js';
 import { keepForOffline } from './offline.js';
@@ -105,26 +106,8 @@ mountViews(
 );
 announce(store, document);
 
-// The address holds the whole view; it is written a moment after the last change, and never makes history.
-/** @type {ReturnType<typeof setTimeout> | undefined} */
-let writing;
-let written = location.hash;
-store.subscribe((s) => {
-  clearTimeout(writing);
-  writing = setTimeout(() => {
-    if (location.hash !== written) return; // the reader has just put another link there, and its event is on the way
-    const { text, layer, head, token, off, shade, sort, aside, words } = s;
-    const model = s.source.id === 'instruct' ? undefined : s.source.id;
-    const hash = `#${encodeLink({ text, layer, head, token, off, shade, sort, aside, words, model, target: s.target ? String(s.target.id) : undefined })}`;
-    if (hash === written) return;
-    history.replaceState(null, '', hash);
-    written = location.hash;
-  }, 120);
-});
-addEventListener('hashchange', () => {
-  if (location.hash === written) return;
-  written = location.hash;
-  const view = viewOf(decodeLink(location.hash));
+keepAddress(store, (link) => {
+  const view = viewOf(link);
   const rerun = view.text !== store.state.text || JSON.stringify(view.off) !== JSON.stringify(store.state.off);
   store.set({ ...view, hover: null, open: null, offBefore: [] });
   if (rerun) session.run();
