@@ -1,25 +1,25 @@
 // Owns: the page's address, which holds the whole view. May touch: the window's location and history. Start at keepAddress.
 
+import { afterFrame } from '../view/after_frame.js';
 import { decodeLink, encodeLink } from './link_state.js';
 
 // Browsers refuse more than about a hundred changes of the address in ten seconds.
 const BETWEEN_WRITES_MS = 120;
 
 /**
- * Writes the view into the address after each change, at most once in BETWEEN_WRITES_MS and without making history, and calls back
+ * Writes the view into the address after the frame that shows it, at most once in BETWEEN_WRITES_MS and without making history, and calls back
  * with the view of an address that the reader put there. While the address is behind the view, <html> carries data-address-behind.
  * @param {{state: any, subscribe: (listener: (state: any) => void) => void}} store
  * @param {(view: import('./link_state.js').LinkView) => void} onLink
  */
 export function keepAddress(store, onLink) {
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let planned;
+  let planned = false;
   let last = -Infinity;
   let known = location.hash;
   const behind = (yes) => document.documentElement.toggleAttribute('data-address-behind', yes);
 
   function write() {
-    planned = undefined;
+    planned = false;
     behind(false);
     if (location.hash !== known) return; // the reader has just put another link there, and its event is on the way
     const { text, layer, head, token, off, shade, sort, aside, words, source, target } = store.state;
@@ -32,9 +32,12 @@ export function keepAddress(store, onLink) {
   }
 
   store.subscribe(() => {
-    if (planned !== undefined) return;
+    if (planned) return;
+    planned = true;
     behind(true);
-    planned = setTimeout(write, Math.max(0, last + BETWEEN_WRITES_MS - performance.now()));
+    const rest = last + BETWEEN_WRITES_MS - performance.now();
+    if (rest > 0) setTimeout(write, rest);
+    else afterFrame(write);
   });
   addEventListener('hashchange', () => {
     if (location.hash === known) return;

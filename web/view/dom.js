@@ -51,6 +51,43 @@ export function replaceChildren(node, ...children) {
   append(node, children);
 }
 
+/**
+ * A list whose items are made once and filled anew: their number changes, the elements stay.
+ * @template T
+ * @param {Element} list @param {() => T & {item: HTMLElement}} make
+ * @returns {(count: number, fill: (parts: T & {item: HTMLElement}, index: number) => void) => void}
+ */
+export function itemPool(list, make) {
+  /** @type {(T & {item: HTMLElement})[]} */
+  const pool = [];
+  let shown = 0;
+  return (count, fill) => {
+    for (; shown > count; shown--) pool[shown - 1].item.remove();
+    for (; shown < count; shown++) {
+      if (!pool[shown]) pool.push(make());
+      const before = shown > 0 ? pool[shown - 1].item.nextSibling : list.firstChild;
+      list.insertBefore(pool[shown].item, before);
+    }
+    for (let i = 0; i < count; i++) fill(pool[i], i);
+  };
+}
+
+/** Long enough that an answer which comes at once dims nothing on its way. */
+const DIM_AFTER_MS = 150;
+
+/** Marks a panel whose numbers are older than what is asked, once that has lasted. @param {HTMLElement} root @returns {(yes: boolean) => void} */
+export function waitingMark(root) {
+  /** @type {ReturnType<typeof setTimeout>|undefined} */
+  let timer;
+  return (yes) => {
+    if (!yes) {
+      clearTimeout(timer);
+      timer = undefined;
+      setAttribute(root, 'data-waiting', null);
+    } else timer ??= setTimeout(() => setAttribute(root, 'data-waiting', ''), DIM_AFTER_MS);
+  };
+}
+
 const SVG = 'http://www.w3.org/2000/svg';
 /** @param {string} tag @param {Record<string, any>} [attributes] @param {...Node} children */
 export function svg(tag, attributes = {}, ...children) {

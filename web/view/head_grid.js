@@ -1,7 +1,8 @@
 // Owns: the atlas, every head as one square, a layer a row; and the list of the top heads beside it. Touches store and actions only.
 
-import { h, setAttribute, setText, replaceChildren, hovers } from './dom.js';
-import { shareColor, signedColor } from './color_scale.js';
+import { h, setAttribute, setText, replaceChildren, hovers, itemPool, waitingMark } from './dom.js';
+import { rampBytes, shareStep, signedStep } from './color_scale.js';
+import { sweep } from './after_frame.js';
 import { shareLegend, signedLegend, zeroToMax } from './legend.js';
 import { SHADES, headValues } from './head_values.js';
 import { order, rankOf } from './ranking.js';
@@ -26,16 +27,26 @@ export function headGrid(root, store, actions) {
     'aria-label': 'All heads: a row is a layer, a column is a head',
     'data-view': 'atlas',
   });
+  // One pixel a head, stretched behind the cells: a new word changes one picture instead of 270 elements.
+  const shades = /** @type {HTMLCanvasElement} */ (h('canvas', { class: 'atlas-shades', 'aria-hidden': 'true' }));
+  const waits = waitingMark(root);
   const top = h('ol', { class: 'top-heads' });
+  const showTop = itemPool(top, () => {
+    const link = h('button', { type: 'button', class: 'quiet head-link' });
+    const number = h('span', { class: 'number' });
+    const detail = h('span', { class: 'note' });
+    return { item: h('li', {}, link, number, detail), link, number, detail };
+  });
+  const nothing = h('p', { class: 'note', hidden: true });
   const title = h('h2', { text: 'All heads' });
   root.append(
     title,
     h('div', { class: 'row' }, h('label', { for: 'shade', class: 'small', text: 'Shade heads by' }), choice),
     definition,
     legend,
-    grid,
+    h('div', { class: 'atlas-frame' }, shades, grid),
     h('h3', { class: 'small-heading', text: 'Strongest heads' }),
-    top,
+    h('div', { class: 'top-heads-box' }, top, nothing),
   );
 
   let legendFor = '';
@@ -43,10 +54,18 @@ export function headGrid(root, store, actions) {
   /** @type {HTMLButtonElement[]} */
   let cells = [];
   let focusAt = { row: 0, column: 0 };
+  /** What is known to stand in the cells, so that no element is asked. @type {{value: any[], pressed: boolean[], off: boolean[]}} */
+  let stands = { value: [], pressed: [], off: [] };
+  /** @type {import('./head_values.js').HeadValues|null} */
+  let shown = null;
+  let tabStop = -1;
 
   function build({ layers, heads }) {
     shape = { layers, heads };
     cells = [];
+    stands = { value: [], pressed: [], off: [] };
+    tabStop = -1;
+    [shades.width, shades.height] = [heads, layers];
     grid.style.setProperty('--heads', String(heads));
     setText(title, `All ${layers * heads} heads`);
     const rows = [
@@ -87,7 +106,9 @@ export function headGrid(root, store, actions) {
   };
   grid.addEventListener('pointerover', (event) => {
     const cell = at(event);
-    if (cell && hovers(event)) actions.hoverHead(cell);
+    if (!cell || !hovers(event)) return;
+    nameCell(cell.layer * shape.heads + cell.head);
+    actions.hoverHead(cell);
   });
   grid.addEventListener('pointerleave', () => actions.hoverHead(null));
   grid.addEventListener('click', (event) => {
@@ -98,6 +119,7 @@ export function headGrid(root, store, actions) {
     const cell = at(event);
     if (!cell) return;
     focusAt = { row: cell.layer, column: cell.head };
+    nameCell(cell.layer * shape.heads + cell.head);
     rove();
     if (/** @type {Element} */ (event.target).matches(':focus-visible')) actions.hoverHead(cell);
   });
@@ -112,19 +134,52 @@ export function headGrid(root, store, actions) {
 
   function rove() {
     const here = focusAt.row * shape.heads + focusAt.column;
-    cells.forEach((cell, i) => setAttribute(cell, 'tabindex', i === here ? '0' : '-1'));
+    if (here === tabStop) return;
+    cells[tabStop]?.setAttribute('tabindex', '-1');
+    cells[here]?.setAttribute('tabindex', '0');
+    tabStop = here;
   }
 
-  function color(found, value, theme) {
-    if (value === null || !Number.isFinite(value)) return '';
-    if (found.scale === 'signed') return signedColor(value, found.limit, theme);
-    // A range is spread linearly over its own printed ends; shares have the one square-root ramp.
-    return shareColor(found.scale === 'range' ? (value / found.limit) ** 2 : value, theme);
+  top.addEventListener('click', (event) => {
+    const link = event.target instanceof Element ? event.target.closest('.head-link') : null;
+    if (link) actions.goToHead(Number(link.getAttribute('data-to-layer')), Number(link.getAttribute('data-to-head')));
+  });
+
+  /** Shades of all heads at once; a head without a number stays as the ground is. @param {any} s */
+  function shade(found, s) {
+    const image = new ImageData(shape.heads, shape.layers);
+    if (found) {
+      const ramp = rampBytes(s.theme, found.scale === 'signed' ? 'signed' : 'share');
+      for (let i = 0; i < cells.length; i++) {
+        const value = found.values[i];
+        if (value === null || !Number.isFinite(value)) continue;
+        // A range is spread linearly over its own printed ends; shares have the one square-root ramp.
+        const step =
+          found.scale === 'signed'
+            ? signedStep(value, found.limit)
+            : shareStep(found.scale === 'range' ? (value / found.limit) ** 2 : value);
+        image.data.set(ramp.subarray(step * 3, step * 3 + 3), i * 4);
+        image.data[i * 4 + 3] = 255;
+      }
+    }
+    /** @type {CanvasRenderingContext2D} */ (shades.getContext('2d')).putImageData(image, 0, 0);
   }
+
+  /** With nothing inside, a button's title is its name. Nobody sees it before the pointer rests, so it is written once the frame stands. */
+  function nameCell(i) {
+    if (!shown || !cells[i]) return;
+    const detail = shown.detail(i);
+    setAttribute(
+      cells[i],
+      'title',
+      `layer ${Math.floor(i / shape.heads)}, head ${i % shape.heads}: ${shown.print(shown.values[i])}${detail ? ` ${detail}` : ''}`,
+    );
+  }
+  const nameCells = sweep(nameCell);
 
   function paint(s) {
     const found = headValues(s);
-    setAttribute(root, 'data-waiting', found ? null : '');
+    waits(!found);
     if (!found) {
       const why =
         s.shade === 'effect'
@@ -134,57 +189,46 @@ export function headGrid(root, store, actions) {
             : '';
       if (why) {
         setText(definition, why);
-        cells.forEach((cell) => (cell.style.backgroundColor = ''));
-        replaceChildren(top);
+        shade(null, s);
+        showTop(0, () => {});
+        nothing.hidden = true;
         replaceChildren(legend);
         legendFor = '';
       }
       return;
     }
+    shown = found;
     setText(definition, found.definition);
+    shade(found, s);
     cells.forEach((cell, i) => {
       const value = found.values[i];
-      const c = color(found, value, s.theme);
-      if (cell.style.backgroundColor !== c) cell.style.backgroundColor = c;
+      if (Object.is(stands.value[i], value)) return;
+      stands.value[i] = value;
       setAttribute(cell, 'data-value', value === null || !Number.isFinite(value) ? null : value);
-      const detail = found.detail(i);
-      const name = `layer ${Math.floor(i / shape.heads)}, head ${i % shape.heads}: ${found.print(value)}${detail ? ` ${detail}` : ''}`;
-      // With nothing inside, a button's title is its name.
-      setAttribute(cell, 'title', name);
     });
+    nameCells(cells.length, s.hover === null ? 0 : 120);
     const ranked = order(found.order ?? found.values).slice(0, TOP_HEADS);
-    replaceChildren(
-      top,
-      ...ranked.map((i) => {
-        const layer = Math.floor(i / shape.heads);
-        const head = i % shape.heads;
-        return h(
-          'li',
-          {},
-          h('button', {
-            type: 'button',
-            class: 'quiet head-link',
-            text: shortHead(layer, head),
-            'aria-label': `${shortHead(layer, head)}: open layer ${layer}, head ${head}`,
-            onclick: () => actions.goToHead(layer, head),
-          }),
-          h('span', { class: 'number', text: found.print(found.values[i]) }),
-          h('span', {
-            class: 'note',
-            text: found.detail(i) || `${rankOf(found.order ?? found.values, i)} of ${found.values.length}`,
-          }),
-        );
-      }),
-    );
+    showTop(ranked.length, ({ link, number, detail }, at) => {
+      const i = ranked[at];
+      const layer = Math.floor(i / shape.heads);
+      const head = i % shape.heads;
+      const short = shortHead(layer, head);
+      if (link.textContent !== short) {
+        setText(link, short);
+        setAttribute(link, 'aria-label', `${short}: open layer ${layer}, head ${head}`);
+        setAttribute(link, 'data-to-layer', layer);
+        setAttribute(link, 'data-to-head', head);
+      }
+      setText(number, found.print(found.values[i]));
+      setText(detail, found.detail(i) || `${rankOf(found.order ?? found.values, i)} of ${found.values.length}`);
+    });
+    nothing.hidden = ranked.length > 0;
     if (ranked.length === 0)
-      top.append(
-        h('li', {
-          class: 'note',
-          text:
-            s.shade === 'induction' || s.shade === 'duplicate'
-              ? 'No word of this text stands in it twice, so no head has this number.'
-              : 'Nothing to list for this word.',
-        }),
+      setText(
+        nothing,
+        s.shade === 'induction' || s.shade === 'duplicate'
+          ? 'No word of this text stands in it twice, so no head has this number.'
+          : 'Nothing to list for this word.',
       );
     drawLegend(found, s);
   }
@@ -213,8 +257,11 @@ export function headGrid(root, store, actions) {
     cells.forEach((cell, i) => {
       const layer = Math.floor(i / shape.heads);
       const head = i % shape.heads;
-      setAttribute(cell, 'aria-pressed', String(s.layer === layer && s.head === head));
-      setAttribute(cell, 'data-off', headIsOff(s, layer, head) ? '' : null);
+      const pressed = s.layer === layer && s.head === head;
+      const off = s.off.length > 0 && headIsOff(s, layer, head);
+      if (stands.pressed[i] !== pressed) setAttribute(cell, 'aria-pressed', String(pressed));
+      if (stands.off[i] !== off) setAttribute(cell, 'data-off', off ? '' : null);
+      [stands.pressed[i], stands.off[i]] = [pressed, off];
     });
   }
 

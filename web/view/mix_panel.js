@@ -1,7 +1,7 @@
 // Owns: what the shown head writes for the shown word: share × length, largest first. Touches store only.
 
-import { h, setAttribute, replaceChildren } from './dom.js';
-import { tokenText } from './token_text.js';
+import { h, setAttribute, setStyle, setText, itemPool, waitingMark } from './dom.js';
+import { showToken } from './token_text.js';
 import { order } from './ranking.js';
 import { shownHead, query, headIsOff } from '../app/selectors.js';
 import * as format from './format.js';
@@ -12,6 +12,26 @@ const SHOWN = 6;
 export function mixPanel(root, store) {
   const list = h('ol', { class: 'bars', 'data-view': 'mix' });
   const note = h('p', { class: 'note' });
+  const waits = waitingMark(root);
+  const showItems = itemPool(list, () => {
+    const token = h('span', {});
+    const others = h('span', {});
+    const bar = h('i', { class: 'bar' });
+    const number = h('span', { class: 'number' });
+    return {
+      item: h(
+        'li',
+        {},
+        h('span', { class: 'bar-name' }, token, others),
+        h('span', { class: 'bar-track' }, bar),
+        number,
+      ),
+      token,
+      others,
+      bar,
+      number,
+    };
+  });
   root.append(h('h3', { text: 'What is written' }), note, list);
 
   function update(s) {
@@ -25,14 +45,17 @@ export function mixPanel(root, store) {
       w.layer === layer &&
       w.head === head &&
       w.values.length === query(s) + 1;
-    setAttribute(root, 'data-waiting', current ? null : '');
+    waits(!current);
     if (!s.run || head === null || s.run.stored) {
-      replaceChildren(list);
-      note.textContent = !s.run
-        ? ''
-        : head === null
-          ? 'Each head writes its own mix: choose one head to see it.'
-          : 'Comes with the weights.';
+      showItems(0, () => {});
+      setText(
+        note,
+        !s.run
+          ? ''
+          : head === null
+            ? 'Each head writes its own mix: choose one head to see it.'
+            : 'Comes with the weights.',
+      );
       return;
     }
     if (!current) return;
@@ -41,35 +64,25 @@ export function mixPanel(root, store) {
     for (const v of values) total += v;
     const best = order(values).slice(0, SHOWN);
     const most = values[best[0]] || 1;
-    note.textContent = headIsOff(s, layer, head)
-      ? 'This head is off: nothing of this is written.'
-      : 'A share says how much of a word’s value is taken; how long that value is decides how much arrives. Share × length, largest first.';
-    const rest = total - best.reduce((sum, i) => sum + values[i], 0);
-    replaceChildren(
-      list,
-      ...best.map((i) => {
-        const bar = h('i', { class: 'bar' });
-        bar.style.width = `${(values[i] / most) * 100}%`;
-        return h(
-          'li',
-          { 'data-position': i, 'data-value': values[i] },
-          h('span', { class: 'bar-name' }, tokenText(s.run.tokens[i])),
-          h('span', { class: 'bar-track' }, bar),
-          h('span', { class: 'number', text: format.signed(values[i], 2) }),
-        );
-      }),
-      values.length > SHOWN &&
-        h(
-          'li',
-          { class: 'note' },
-          h('span', {
-            class: 'bar-name',
-            text: `${values.length - SHOWN} other${values.length - SHOWN > 1 ? 's' : ''}`,
-          }),
-          h('span', { class: 'bar-track' }),
-          h('span', { class: 'number', text: format.signed(rest, 2) }),
-        ),
+    setText(
+      note,
+      headIsOff(s, layer, head)
+        ? 'This head is off: nothing of this is written.'
+        : 'A share says how much of a word’s value is taken; how long that value is decides how much arrives. Share × length, largest first.',
     );
+    const left = values.length - best.length;
+    const rest = total - best.reduce((sum, i) => sum + values[i], 0);
+    showItems(best.length + (left > 0 ? 1 : 0), ({ item, token, others, bar, number }, at) => {
+      const i = at < best.length ? best[at] : null;
+      setAttribute(item, 'class', i === null ? 'note' : null);
+      setAttribute(item, 'data-position', i);
+      setAttribute(item, 'data-value', i === null ? null : values[i]);
+      token.hidden = i === null;
+      if (i !== null) showToken(token, s.run.tokens[i]);
+      setText(others, i === null ? `${left} other${left > 1 ? 's' : ''}` : '');
+      setStyle(bar, 'width', i === null ? '0' : `${((values[i] / most) * 100).toFixed(2)}%`);
+      setText(number, format.signed(i === null ? rest : values[i], 2));
+    });
   }
   store.subscribe((s, b) => {
     if (

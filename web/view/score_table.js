@@ -1,7 +1,7 @@
 // Owns: the article's table: token, query·key, ÷√d, share, for the shown head and word. Touches store and actions only.
 
 import { h, setText, setAttribute, setStyle, replaceChildren, hovers } from './dom.js';
-import { tokenText, sameTokenText } from './token_text.js';
+import { showToken } from './token_text.js';
 import { productsChart } from './products_chart.js';
 import { spokenToken } from './visible_text.js';
 import { scoreTable } from './score_rows.js';
@@ -18,7 +18,10 @@ const WHOLE = 160;
 
 /** @param {HTMLElement} root @param {any} store @param {import('../app/actions.js').Actions} actions */
 export function scoreTableView(root, store, actions) {
-  const title = h('h2', {});
+  const titleStart = h('span', {});
+  const named = h('b', { class: 'named' });
+  const titleEnd = h('span', { text: ' looks' });
+  const title = h('h2', {}, titleStart, named, titleEnd);
   const sub = h('p', { class: 'note' });
   const sorter = (key, label) =>
     h('button', { type: 'button', class: 'sorter', onclick: () => actions.setSort(key) }, label);
@@ -61,7 +64,7 @@ export function scoreTableView(root, store, actions) {
     note,
   );
 
-  /** @type {{tr: HTMLTableRowElement, name: HTMLElement, button: HTMLElement, qk: HTMLElement, scaled: HTMLElement, share: HTMLElement, cut: HTMLButtonElement, token: any}[]} */
+  /** @type {{tr: HTMLTableRowElement, name: HTMLElement, button: HTMLElement, qk: HTMLElement, scaled: HTMLElement, share: HTMLElement, cut: HTMLButtonElement}[]} */
   const pool = [];
   const before = h('tr', { 'aria-hidden': 'true', class: 'spacer' }, h('td', { colspan: 5 }));
   const after = h('tr', { 'aria-hidden': 'true', class: 'spacer' }, h('td', { colspan: 5 }));
@@ -69,6 +72,9 @@ export function scoreTableView(root, store, actions) {
   /** @type {import('./score_rows.js').Table|null} */
   let shown = null;
   let drawnOrder = '';
+  // Kept rather than read while drawing: reading them would lay the whole page out in the middle of its change.
+  let scrollTop = 0;
+  let viewHeight = 600;
 
   function makeRow() {
     const button = h('button', { type: 'button', class: 'row-open' });
@@ -76,7 +82,7 @@ export function scoreTableView(root, store, actions) {
     const [qk, scaled, share] = [cell('qk'), cell('scaled'), cell('share')];
     const cut = h('button', { type: 'button', class: 'cut' });
     const tr = h('tr', {}, h('th', { scope: 'row' }, button), qk, scaled, share, h('td', { class: 'cut-cell' }, cut));
-    return { tr, name: button, button, qk, scaled, share, cut, token: null };
+    return { tr, name: button, button, qk, scaled, share, cut };
   }
 
   const positionOf = (event) => {
@@ -117,8 +123,7 @@ export function scoreTableView(root, store, actions) {
     setAttribute(row.tr, 'data-later', r.later ? '' : null);
     setAttribute(row.tr, 'data-aside', r.aside ? '' : null);
     setAttribute(row.tr, 'data-self', t.at >= r.position && t.at < r.end ? '' : null);
-    if (!sameTokenText(row.token, token)) row.name.replaceChildren(tokenText(token));
-    row.token = token;
+    showToken(row.name, token);
     const canOpen = !r.later && !t.averaged && !t.words;
     setAttribute(row.button, 'aria-expanded', canOpen ? String(s.open === r.position) : null);
     setAttribute(row.button, 'aria-disabled', canOpen ? null : 'true');
@@ -161,8 +166,8 @@ export function scoreTableView(root, store, actions) {
       : rowWindow({
           count: t.rows.length,
           rowHeight: ROW_HEIGHT,
-          scrollTop: scroller.scrollTop,
-          viewHeight: scroller.clientHeight || 600,
+          scrollTop,
+          viewHeight,
           openIndex,
           openHeight: OPEN_HEIGHT,
         });
@@ -216,14 +221,17 @@ export function scoreTableView(root, store, actions) {
     const t = shown;
     const token = s.run?.tokens[query(s)];
     if (!token) {
-      setText(title, 'The numbers');
+      setText(titleStart, 'The numbers');
+      named.hidden = titleEnd.hidden = true;
       setText(sub, '');
       scroller.hidden = true;
       return;
     }
     scroller.hidden = false;
     const { layer, head: h_ } = shownHead(s);
-    replaceChildren(title, 'Where ', h('b', { class: 'named' }, tokenText(token)), ' looks');
+    setText(titleStart, 'Where ');
+    named.hidden = titleEnd.hidden = false;
+    showToken(named, token);
     const name = headName(layer, h_);
     setText(
       sub,
@@ -265,7 +273,22 @@ export function scoreTableView(root, store, actions) {
     );
   }
 
-  scroller.addEventListener('scroll', () => shown && shown.rows.length > WHOLE && draw(store.state), { passive: true });
+  const drawLong = () => {
+    if (shown && shown.rows.length > WHOLE) draw(store.state);
+  };
+  scroller.addEventListener(
+    'scroll',
+    () => {
+      scrollTop = scroller.scrollTop;
+      drawLong();
+    },
+    { passive: true },
+  );
+  new ResizeObserver(() => {
+    if (viewHeight === scroller.clientHeight || scroller.clientHeight === 0) return;
+    viewHeight = scroller.clientHeight;
+    drawLong();
+  }).observe(scroller);
 
   store.subscribe((s, old) => {
     const d = s.data;

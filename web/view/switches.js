@@ -1,6 +1,6 @@
 // Owns: what is switched off, the followed token before and after, undo, and the hunt for heads that matter. Touches store and actions only.
 
-import { h, setText, setAttribute, replaceChildren } from './dom.js';
+import { h, setText, replaceChildren } from './dom.js';
 import { tokenText } from './token_text.js';
 import { shownToken } from './visible_text.js';
 import { query, target, shortHead } from '../app/selectors.js';
@@ -53,7 +53,6 @@ export function switches(root, store, actions) {
     const st = s.data.standing;
     const t = target(s);
     const current = st && !st.failed && st.position === query(s) && (!t || st.id === t.id);
-    setAttribute(followed, 'data-waiting', current ? null : '');
     if (!s.run || (!current && s.run.stored)) return replaceChildren(followed);
     if (!current) return;
     const name = st.text || t?.text || s.data.top?.list?.find((x) => x.id === st.id)?.text || `#${st.id}`;

@@ -2,7 +2,9 @@
 // Above a word: how much the pinned word looks at it. Below: how much it looks at the pinned word.
 
 import { h, setText, setAttribute, setStyle, hovers } from './dom.js';
-import { tokenText, sameTokenText } from './token_text.js';
+import { showToken } from './token_text.js';
+import { shadeCanvas } from './shade_canvas.js';
+import { sweep } from './after_frame.js';
 import { spokenToken } from './visible_text.js';
 import { wordGroups, groupPattern, groupOf } from './word_groups.js';
 import { shareColor, inkOnShare } from './color_scale.js';
@@ -11,23 +13,47 @@ import { query, pinned, shownHead, headName } from '../app/selectors.js';
 import { changed } from '../app/store.js';
 import * as format from './format.js';
 
+/** Sets an attribute of a chip, asking the chip's own record rather than the element. */
+function setFlag(chip, name, attribute, value) {
+  if (chip[name] === value) return;
+  chip[name] = value;
+  setAttribute(chip.button, attribute, value);
+}
+
 /** @param {HTMLElement} root @param {any} store @param {import('../app/actions.js').Actions} actions */
 export function tokenStrip(root, store, actions) {
-  const list = h('ol', { class: 'strip', 'data-view': 'tokens', role: 'list', 'aria-label': 'The words of the text' });
+  const list = h('ol', {
+    class: 'chips',
+    'data-view': 'tokens',
+    role: 'list',
+    'aria-label': 'The words of the text',
+  });
+  const shades = shadeCanvas(list);
+  const strip = h('div', { class: 'strip' }, list, shades.canvas);
   const empty = h('p', {
     class: 'note strip-empty',
     text: 'Type a text, and every piece the model reads stands here as a chip.',
   });
-  const caption = h('p', { class: 'note strip-caption' });
-  root.append(list, empty);
+  const [captionAbove, captionBelow, captionEnd] = [h('b'), h('b'), h('span')];
+  const caption = h(
+    'p',
+    { class: 'note strip-caption' },
+    h('span', { class: 'key up', text: 'above' }),
+    ' a word: how much ',
+    captionAbove,
+    ' looks at it · ',
+    h('span', { class: 'key down', text: 'below' }),
+    ': how much that word looks at ',
+    captionBelow,
+    captionEnd,
+  );
+  root.append(strip, empty);
   // Beside, not inside: on a phone the strip stays in reach while the page scrolls, the caption need not.
   root.after(caption);
 
-  /** @type {{button: HTMLElement, up: HTMLElement, text: HTMLElement, down: HTMLElement, token: any, spoken: string, start: number, end: number}[]} */
+  /** @type {(ReturnType<typeof makeChip>)[]} */
   const chips = [];
   let focusAt = -1;
-  /** @type {ReturnType<typeof setTimeout>|undefined} */
-  let naming;
 
   const indexOf = (event) => {
     const button = event.target instanceof Element ? event.target.closest('button[data-token]') : null;
@@ -40,8 +66,8 @@ export function tokenStrip(root, store, actions) {
       if (index !== null) actions.hoverToken(index);
     }
   });
-  list.addEventListener('pointerleave', () => actions.hoverToken(null));
-  list.addEventListener('click', (event) => {
+  strip.addEventListener('pointerleave', () => actions.hoverToken(null));
+  strip.addEventListener('click', (event) => {
     const index = indexOf(event);
     if (index !== null) actions.pinToken(index);
     else actions.freeToken();
@@ -72,7 +98,7 @@ export function tokenStrip(root, store, actions) {
       0,
       chips.findIndex((c) => want >= c.start && want < c.end),
     );
-    chips.forEach((c, i) => setAttribute(c.button, 'tabindex', i === at ? '0' : '-1'));
+    chips.forEach((c, i) => setFlag(c, 'tab', 'tabindex', i === at ? '0' : '-1'));
   }
 
   function makeChip() {
@@ -80,7 +106,20 @@ export function tokenStrip(root, store, actions) {
     const text = h('span', { class: 'chip-text' });
     const down = h('span', { class: 'band down', 'aria-hidden': 'true' });
     const button = h('button', { type: 'button', class: 'chip' }, up, text, down);
-    return { button, up, text, down, token: null, spoken: '', start: 0, end: 1 };
+    return {
+      button,
+      up,
+      text,
+      down,
+      token: /** @type {any} */ (null),
+      spoken: '',
+      start: 0,
+      end: 1,
+      tab: /** @type {string|null} */ (null),
+      pressed: /** @type {string|null} */ (null),
+      here: /** @type {string|null} */ (null),
+      marked: /** @type {string|null} */ (null),
+    };
   }
 
   function build(s) {
@@ -105,7 +144,7 @@ export function tokenStrip(root, store, actions) {
                 .map((t) => (t.piece && t.piece[0] > 0 ? '' : t.text))
                 .join(''),
             };
-      if (!sameTokenText(chip.token, token)) chip.text.replaceChildren(tokenText(token));
+      showToken(chip.text, token);
       if (chip.token !== token) chip.spoken = spokenToken(token);
       chip.token = token;
       chip.start = start;
@@ -113,8 +152,9 @@ export function tokenStrip(root, store, actions) {
       setAttribute(chip.button, 'data-token', start);
     });
     list.append(added);
-    setAttribute(list, 'data-density', density(groups.length));
-    list.hidden = tokens.length === 0;
+    setAttribute(strip, 'data-density', density(groups.length));
+    strip.hidden = tokens.length === 0;
+    shades.moved();
     empty.hidden = tokens.length > 0 || s.running;
     setText(
       empty,
@@ -137,86 +177,95 @@ export function tokenStrip(root, store, actions) {
     return { values: groupPattern(p.values, n, groups), n: groups.length, at: groupOf(groups, at) };
   }
 
-  function band(node, share, state, theme, digits) {
+  function band(node, share, state, theme) {
     setAttribute(node, 'data-state', state);
-    if (share === null) {
-      setAttribute(node, 'data-share', null);
-      setStyle(node, 'background-color', '');
-      return;
-    }
-    setStyle(node, 'background-color', shareColor(share, theme));
-    const text = digits && share >= 0.0095 ? format.share(share) : '';
+    setStyle(node, 'background-color', share === null ? '' : shareColor(share, theme));
+    const text = share !== null && share >= 0.0095 ? format.share(share) : null;
     // Not text of the chip: its name stays the word, and the digits are said by the label.
-    setAttribute(node, 'data-share', text || null);
-    if (text) setStyle(node, 'color', inkOnShare(share, theme));
+    setAttribute(node, 'data-share', text);
+    if (text !== null) setStyle(node, 'color', inkOnShare(/** @type {number} */ (share), theme));
   }
 
-  /** What each chip says of itself. */
-  function name(s) {
-    const shares = sharesOf(s);
-    if (!shares) return;
-    const pin = pinned(s);
+  /** @type {ReturnType<typeof sharesOf>} */
+  let shares = null;
+
+  const covers = ({ start, end }, token) => token !== null && token >= start && token < end;
+
+  /** What each chip says of itself. Nobody sees it, so it is written once the frame stands. */
+  const nameChips = sweep((i) => {
+    const chip = chips[i];
+    if (!shares || !chip || i >= shares.n) return;
     const { values, n, at } = shares;
-    chips.forEach((chip, i) => {
-      const looks = i > at ? 'comes later' : `is looked at ${format.share(values[at * n + i])}`;
-      const seen = i < at ? '' : `, looks at it ${format.share(values[i * n + at])}`;
-      const isPinned = pin !== null && pin >= chip.start && pin < chip.end;
-      setAttribute(
-        chip.button,
-        'aria-label',
-        `${chip.spoken}, token ${chip.start}${isPinned ? ', pinned' : ''}: ${i === at ? 'the word shown, ' : ''}${looks}${seen}`,
-      );
-    });
-  }
+    const looks = i > at ? 'comes later' : `is looked at ${format.share(values[at * n + i])}`;
+    const seen = i < at ? '' : `, looks at it ${format.share(values[i * n + at])}`;
+    const isPinned = covers(chip, pinned(store.state));
+    setAttribute(
+      chip.button,
+      'aria-label',
+      `${chip.spoken}, token ${chip.start}${isPinned ? ', pinned' : ''}: ${i === at ? 'the word shown, ' : ''}${looks}${seen}`,
+    );
+  });
 
-  function paint(s) {
-    const shares = sharesOf(s);
-    const pin = pinned(s);
-    const roomy = density(chips.length) === 'roomy';
+  function paintBands(s, roomy) {
     chips.forEach((chip, i) => {
-      const here = shares && i === shares.at;
-      const isPinned = pin !== null && pin >= chip.start && pin < chip.end;
-      setAttribute(chip.button, 'aria-pressed', String(isPinned));
-      setAttribute(chip.button, 'data-here', here ? '' : null);
-      setAttribute(
-        chip.button,
-        'data-marked',
-        s.marked !== null && s.marked >= chip.start && s.marked < chip.end ? '' : null,
-      );
-      if (!shares) {
-        band(chip.up, null, null, s.theme, roomy);
-        band(chip.down, null, null, s.theme, roomy);
+      if (!shares || !roomy) {
+        const hatched = shares && s.aside && i === 0;
+        band(chip.up, null, hatched ? 'aside' : null, s.theme);
+        band(chip.down, null, null, s.theme);
         return;
       }
       const { values, n, at } = shares;
       const aside = s.aside && i === 0;
       const up = i <= at ? values[at * n + i] : null;
       const down = i >= at ? values[i * n + at] : null;
-      band(chip.up, aside ? null : up, aside ? 'aside' : i > at ? 'later' : null, s.theme, roomy);
-      band(chip.down, down, i < at ? 'earlier' : null, s.theme, roomy);
+      band(chip.up, aside ? null : up, aside ? 'aside' : i > at ? 'later' : null, s.theme);
+      band(chip.down, down, i < at ? 'earlier' : null, s.theme);
     });
-    // Names of many chips are written a moment later, once the sweep over them rests.
-    clearTimeout(naming);
-    if (roomy) name(s);
-    else naming = setTimeout(() => name(store.state), 120);
+  }
+
+  /** Chips of a long text have no digits: their shades are drawn on one canvas over all of them. */
+  function paintCanvas(s) {
+    if (!shares) return shades.clear();
+    const { values, n, at } = shares;
+    shades.draw(
+      chips,
+      (i) => (i <= at && !(s.aside && i === 0) ? shareColor(values[at * n + i], s.theme) : null),
+      (i) => (i >= at ? shareColor(values[i * n + at], s.theme) : null),
+    );
+  }
+
+  let bandsFor = '';
+  function paint(s) {
+    shares = sharesOf(s);
+    const pin = pinned(s);
+    const roomy = density(chips.length) === 'roomy';
+    chips.forEach((chip, i) => {
+      setFlag(chip, 'pressed', 'aria-pressed', String(covers(chip, pin)));
+      setFlag(chip, 'here', 'data-here', shares && i === shares.at ? '' : null);
+      setFlag(chip, 'marked', 'data-marked', covers(chip, s.marked) ? '' : null);
+    });
+    const plain = `${roomy} ${s.aside && shares !== null} ${chips.length}`;
+    if (roomy || plain !== bandsFor) paintBands(s, roomy);
+    bandsFor = plain;
+    if (roomy) shades.clear();
+    else paintCanvas(s);
+    // Names of many chips wait until the pointer's own sweep over them rests.
+    if (shares) nameChips(chips.length, roomy ? 0 : 120);
     const token = s.run?.tokens[query(s)];
     caption.hidden = !token;
     if (!token) return;
     const { layer, head } = shownHead(s);
-    caption.replaceChildren(
-      h('span', { class: 'key up', text: 'above' }),
-      ' a word: how much ',
-      h('b', {}, tokenText(token)),
-      ' looks at it · ',
-      h('span', { class: 'key down', text: 'below' }),
-      ': how much that word looks at ',
-      h('b', {}, tokenText(token)),
-      ` · ${headName(layer, head)}`,
-      pin === null
-        ? ' · nothing pinned: tap a word'
-        : s.hover !== null && s.hover !== pin
-          ? ' · preview'
-          : ' · pinned: tap again or Esc frees',
+    showToken(captionAbove, token);
+    showToken(captionBelow, token);
+    setText(
+      captionEnd,
+      ` · ${headName(layer, head)}${
+        pin === null
+          ? ' · nothing pinned: tap a word'
+          : s.hover !== null && s.hover !== pin
+            ? ' · preview'
+            : ' · pinned: tap again or Esc frees'
+      }`,
     );
   }
 

@@ -28,3 +28,13 @@ export const sameTokenText = (a, b) =>
     a.special === b.special &&
     a.piece?.[0] === b.piece?.[0] &&
     a.piece?.[1] === b.piece?.[1]);
+
+/** @type {WeakMap<Element, any>} */
+const held = new WeakMap();
+
+/** Puts a token's text into an element of its own, unless it stands there already. @param {Element} node */
+export function showToken(node, token) {
+  if (sameTokenText(held.get(node), token)) return;
+  held.set(node, token);
+  node.replaceChildren(tokenText(token));
+}

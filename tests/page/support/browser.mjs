@@ -102,10 +102,10 @@ export async function waitState(page, state) {
   );
 }
 
-/** Nothing is waited for any more: no view shows older numbers than it was asked for, and the address holds the view. */
+/** Nothing is waited for any more: no view shows older numbers than it was asked for, names are written, and the address holds the view. */
 export async function settled(page) {
   await page.waitForFunction(
-    () => !('busy' in document.documentElement.dataset) && !('addressBehind' in document.documentElement.dataset),
+    () => !['busy', 'naming', 'addressBehind'].some((waited) => waited in document.documentElement.dataset),
     { timeout: READY_MS },
   );
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
