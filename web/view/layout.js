@@ -5,7 +5,7 @@
  * @param {{count: number, rowHeight: number, scrollTop: number, viewHeight: number, openIndex: number, openHeight: number, spare?: number}} t
  * @returns {{first: number, end: number, before: number, after: number}} rows first…end-1, and the heights left out
  */
-export function rowWindow({ count, rowHeight, scrollTop, viewHeight, openIndex, openHeight, spare = 12 }) {
+export function rowWindow({ count, rowHeight, scrollTop, viewHeight, openIndex, openHeight, spare = 6 }) {
   const open = openIndex >= 0 && openIndex < count;
   const top = (i) => i * rowHeight + (open && i > openIndex ? openHeight : 0);
   const rowAt = (y) => {

@@ -141,7 +141,9 @@ export function scoreTableView(root, store, actions) {
       setStyle(row.share, '--bar-color', shareColor(Math.max(0.12, r.share ?? 0), s.theme));
     }
     const size = r.qk === null || t.limit === 0 ? 0 : (Math.abs(r.qk) / t.limit) * 50;
-    setStyle(row.qk, '--from', `${r.qk !== null && r.qk < 0 ? 50 - size : 50}%`);
+    const from = r.qk !== null && r.qk < 0 ? 50 - size : 50;
+    // A background's place in percent is counted in what its own width leaves free.
+    setStyle(row.qk, '--from', `${((from / (100 - size)) * 100).toFixed(2)}%`);
     setStyle(row.qk, '--size', `${size.toFixed(2)}%`);
     setAttribute(row.qk, 'data-sign', r.qk === null || r.later ? null : r.qk < 0 ? 'minus' : 'plus');
     const { layer, head: h_ } = shownHead(s);
