@@ -26,6 +26,7 @@ const JOINS = new Set([0x200d, 0xfe0e, 0xfe0f, 0x200c]);
 
 /** @returns {Omit<Part, 'real'>|null} null for plain text */
 function mark(code, first) {
+  if (code > 0x20 && code < 0x7f) return null;
   const named = NAMED.get(code);
   if (named) return { kind: /** @type {Part['kind']} */ (named[0]), shown: named[1], name: named[2] };
   if (code < 0x20)
@@ -63,11 +64,24 @@ export function visibleParts(text) {
   return parts;
 }
 
+/** @typedef {{text: string, special?: boolean, piece?: [number, number]}} Named */
+
 /**
- * What a screen reader says for a token: its text, with characters that make no sound named.
- * @param {{text: string, special?: boolean, piece?: [number, number]}} token
+ * The same answer for the same token object: a run's tokens are named again with every tap.
+ * @param {(token: Named) => string} make
  */
-export function spokenToken(token) {
+function remembered(make) {
+  /** @type {WeakMap<Named, string>} */
+  const known = new WeakMap();
+  return (/** @type {Named} */ token) => {
+    const text = known.get(token) ?? make(token);
+    known.set(token, text);
+    return text;
+  };
+}
+
+/** What a screen reader says for a token: its text, with characters that make no sound named. */
+export const spokenToken = remembered((token) => {
   const parts = visibleParts(token.text);
   const plain = parts.filter((p) => p.kind === 'text');
   // A leading space is how most words begin; naming it every time would drown the words.
@@ -77,12 +91,12 @@ export function spokenToken(token) {
       : parts.map((p) => p.name).join(' ');
   const piece = token.piece && token.piece[1] > 1 ? `, byte piece ${token.piece[0] + 1} of ${token.piece[1]}` : '';
   return `${token.special ? 'special token ' : ''}${spoken.trim() || 'no characters'}${piece}`;
-}
+});
 
-/** One line for titles, pictures and files: marks in place of what cannot be seen. @param {{text: string, piece?: [number, number]}} token */
-export function shownToken(token) {
+/** One line for titles, pictures and files: marks in place of what cannot be seen. */
+export const shownToken = remembered((token) => {
   const text = visibleParts(token.text)
     .map((p) => p.shown)
     .join('');
   return token.piece && token.piece[1] > 1 ? `${text} ${token.piece[0] + 1}/${token.piece[1]}` : text;
-}
+});
