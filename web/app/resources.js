@@ -2,7 +2,7 @@
 // A resource is asked for by key; an answer that comes back after the key has changed is dropped. At most one request per
 // resource is under way, so sweeping the pointer over many words asks for the last one only.
 
-import { shownHead, query, target } from './selectors.js';
+import { shownHead, query, target, topKey } from './selectors.js';
 import { standing } from '../view/ranking.js';
 
 const TOP = 20;
@@ -11,8 +11,8 @@ const join = (...parts) => parts.join('|');
 /** @typedef {{pass: any, clean: any}} Passes the shown run's pass, and the one with nothing off */
 
 /**
- * key: what is needed, null when nothing is; read: how to get it.
- * @type {Record<string, {key: (s: any) => string|null, read: (p: Passes, s: any) => Promise<any>, weight?: (s: any) => number}>}
+ * key: what is needed, null when nothing is; known: it, if what the page has already tells it, else null; read: how to get it.
+ * @type {Record<string, {key: (s: any) => string|null, read: (p: Passes, s: any) => Promise<any>, known?: (s: any) => any}>}
  */
 export const RESOURCES = {
   pattern: {
@@ -53,11 +53,11 @@ export const RESOURCES = {
     read: async ({ pass }) => pass.heads(),
   },
   top: {
-    key: (s) => join(s.run.id, query(s)),
+    key: (s) => topKey(s.run, s),
     read: async ({ pass }, s) => ({ position: query(s), list: await pass.top(TOP, query(s)) }),
   },
   cleanTop: {
-    key: (s) => (s.clean && s.clean !== s.run ? join(s.clean.id, query(s)) : null),
+    key: (s) => (s.clean && s.clean !== s.run ? topKey(s.clean, s) : null),
     read: async ({ clean }, s) => ({ position: query(s), list: await clean.top(TOP, query(s)) }),
   },
   // Where the followed token and the listed ones stand, before and after what is switched off.
@@ -66,6 +66,13 @@ export const RESOURCES = {
       if (s.run.stored) return null;
       const t = target(s);
       return t ? join(s.run.id, s.clean?.id, query(s), t.id) : null;
+    },
+    // The first answer, followed by itself, stands in the list already: no logits are worked out again for it.
+    known: (s) => {
+      if (s.target || s.clean !== s.run) return null;
+      const { position, list } = s.data.top;
+      const { id, text, logit, probability } = list[0];
+      return { position, id, text, now: { logit, probability, rank: 1 }, before: null };
     },
     read: async ({ pass, clean }, s) => {
       const position = query(s);
@@ -174,9 +181,14 @@ export function keepFresh(store, passesOf, onBusy = () => {}) {
     let pending = s.running;
     /** @type {Record<string, any>} */
     const kept = {};
-    for (const [name, { key: keyOf, read }] of Object.entries(RESOURCES)) {
+    for (const [name, { key: keyOf, known, read }] of Object.entries(RESOURCES)) {
       const key = keyOf(s);
       if (key === null || s.data[name]?.forKey === key) continue;
+      const told = known?.(s);
+      if (told) {
+        kept[name] = slotOf(key, told);
+        continue;
+      }
       pending = true;
       if (gathered?.[name]?.forKey === key) continue;
       const cacheKey = `${name}:${key}`;

@@ -61,11 +61,17 @@ export const sameOff = (a, b) => a.layer === b.layer && a.head === b.head && a.q
 export const headIsOff = (s, layer, head) =>
   s.off.some((o) => o.layer === layer && o.head === head && o.query === undefined);
 
-/** The token whose probability is followed: the chosen one, else the clean run's first answer. */
+/** The key of a run's next-token list at the shown position. @param {Run} run */
+export const topKey = (run, s) => `${run.id}|${query(s)}`;
+
+/** The token whose probability is followed: the chosen one, else the clean run's first answer; null until that is known. */
 export function target(s) {
   if (s.target) return s.target;
-  const top = s.data.cleanTop ?? (s.off.length ? null : s.data.top);
-  return top?.position === query(s) && top.list.length ? { id: top.list[0].id, text: top.list[0].text } : null;
+  const clean = s.clean ?? s.run;
+  if (!clean) return null;
+  const top = clean === s.run ? s.data.top : s.data.cleanTop;
+  // A list of another text at the same position says nothing here.
+  return top?.forKey === topKey(clean, s) && top.list?.length ? { id: top.list[0].id, text: top.list[0].text } : null;
 }
 
 /** Is the answer in a slot for what is asked now? Views keep showing the old one until it is. */
