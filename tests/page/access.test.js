@@ -211,3 +211,51 @@ test('with reduced motion nothing moves', async () => {
     await page.close();
   }
 });
+
+test('both pages lead to each other at the matching place', async () => {
+  const { page, wrong } = await openPage(chrome.browser);
+  try {
+    await goReady(page, site.url);
+    await openAll(page);
+    const links = await page.$$eval('a[href*="by-hand.html#"]', (all) =>
+      all.map((a) => ({
+        anchor: new URL(a.href).hash.slice(1),
+        panel: a.closest('[data-panel]')?.getAttribute('data-panel') ?? a.closest('[id]')?.id,
+        height: a.getBoundingClientRect().height,
+      })),
+    );
+    const placed = Object.fromEntries(links.map((l) => [l.anchor, l.panel]));
+    assert.deepEqual(placed, {
+      lookup: 'scores',
+      scale: 'scores',
+      saturation: 'scores',
+      mask: 'scores',
+      matrices: 'mix',
+      toy: 'head-choice',
+      order: 'head-choice',
+      price: 'price',
+      shapes: 'figures',
+      floor: 'figures',
+    });
+    assert.ok(
+      links.every((l) => l.height >= 24),
+      JSON.stringify(links),
+    );
+    await page.click('a[href$="by-hand.html#scale"]');
+    await page.waitForFunction(() => document.querySelector('[data-byhand="scale"]')?.dataset.state === 'drawn');
+    const figures = await page.$$eval('main section:has([data-byhand])', (all) =>
+      all.map((s) => ({ id: s.id, back: [...s.querySelectorAll('a[href*="index.html"]')].map((a) => a.href) })),
+    );
+    assert.deepEqual(
+      figures.map((f) => f.id).sort(),
+      Object.keys(placed).sort(),
+      'every figure is linked from a place of its own',
+    );
+    assert.ok(
+      await page.evaluate(() => document.querySelector('#scale').getBoundingClientRect().top < innerHeight / 2),
+    );
+    assert.deepEqual(wrong, []);
+  } finally {
+    await page.close();
+  }
+});

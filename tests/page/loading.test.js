@@ -324,3 +324,36 @@ test('a second visit reads the kept weights and asks the server for none of them
     await site.close();
   }
 });
+
+test('a visit with the server stopped: the page comes from what the first visit kept, and computes; so does the other page', async () => {
+  const site = await serveSite();
+  const { page, wrong } = await openPage(chrome.browser);
+  let stopped = false;
+  try {
+    await goReady(page, site.url);
+    const live = await scoreTable(page);
+    await page.waitForFunction(() => document.documentElement.dataset.offline === 'ready');
+    await site.close();
+    stopped = true;
+    await assert.rejects(fetch(site.url), 'the server answers no more');
+    await page.goto('about:blank');
+    wrong.length = 0;
+    await goReady(page, site.url);
+    assert.deepEqual(await scoreTable(page), live);
+    await page.evaluate((to) => (location.hash = to), hash({ text: 'a text never read before', layer: 0, head: 0 }));
+    await page.waitForFunction(() => document.querySelectorAll('[data-token]').length === 5);
+    await settled(page);
+    const rows = await scoreTable(page);
+    assert.ok(Math.abs(rows.reduce((sum, r) => sum + r.share, 0) - 1) < 1e-5);
+    assert.deepEqual(
+      wrong.filter((w) => !/ERR_CONNECTION_REFUSED|Failed to load resource/.test(w)),
+      [],
+    );
+    await page.goto(`${site.url}by-hand.html#price`);
+    await waitState(page, 'ready');
+    assert.ok(await page.$eval('[data-byhand="price"]', (figure) => figure.childElementCount > 0));
+  } finally {
+    await page.close();
+    if (!stopped) await site.close();
+  }
+});

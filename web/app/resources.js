@@ -63,7 +63,7 @@ export const RESOURCES = {
   // Where the followed token and the listed ones stand, before and after what is switched off.
   standing: {
     key: (s) => {
-      if (s.run.stored) return null;
+      if (s.run.stored && s.target) return null;
       const t = target(s);
       return t ? join(s.run.id, s.clean?.id, query(s), t.id) : null;
     },

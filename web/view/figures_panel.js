@@ -1,6 +1,7 @@
 // Owns: the article's measured claims beside the same figures on the loaded weights. Touches store and actions only.
 
 import { h, replaceChildren, setText } from './dom.js';
+import { byHand } from './by_hand.js';
 import { changed } from '../app/store.js';
 import * as format from './format.js';
 
@@ -52,6 +53,7 @@ export function figuresPanel(root, store, actions) {
     }),
     h('div', { class: 'row' }, run, stop, said),
     table,
+    byHand(['shapes', 'shapes and counts of two models'], ['floor', 'what context is worth, without a model']),
   );
 
   function update(s) {

@@ -1,6 +1,7 @@
 // Owns: choosing layer and head by name, or all of them averaged, and the sink that can be set aside. Touches store and actions only.
 
 import { h, setAttribute } from './dom.js';
+import { byHand } from './by_hand.js';
 import { changed } from '../app/store.js';
 
 /** @param {HTMLElement} root @param {any} store @param {import('../app/actions.js').Actions} actions */
@@ -26,6 +27,7 @@ export function headChoice(root, store, actions) {
       h('label', { class: 'row check' }, averaged, 'all heads, averaged'),
     ),
     caution,
+    byHand(['toy', 'what a head that learnt nothing does'], ['order', 'how words know their order']),
   );
 
   let shape = { layers: 0, heads: 0 };

@@ -1,6 +1,7 @@
 // Owns: what the shown head writes for the shown word: share × length, largest first. Touches store only.
 
 import { h, setAttribute, setStyle, setText, itemPool, waitingMark } from './dom.js';
+import { byHand } from './by_hand.js';
 import { showToken } from './token_text.js';
 import { order } from './ranking.js';
 import { shownHead, query, headIsOff } from '../app/selectors.js';
@@ -32,7 +33,12 @@ export function mixPanel(root, store) {
       number,
     };
   });
-  root.append(h('h3', { text: 'What is written' }), note, list);
+  root.append(
+    h('h3', { text: 'What is written' }),
+    note,
+    list,
+    byHand(['matrices', 'why a value is not the word itself']),
+  );
 
   function update(s) {
     const { layer, head } = shownHead(s);

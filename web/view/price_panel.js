@@ -2,6 +2,7 @@
 
 import { h, svg, replaceChildren, setText } from './dom.js';
 import { scores, bytesPerToken } from '../app/measure_price.js';
+import { byHand } from './by_hand.js';
 import { changed } from '../app/store.js';
 import * as format from './format.js';
 
@@ -91,6 +92,7 @@ export function pricePanel(root, store, actions) {
     counted,
     h('div', { class: 'row' }, measure, stop, said),
     h('div', { class: 'side-by-side' }, picture, table),
+    byHand(['price', 'n² at any length']),
   );
 
   function count(s) {

@@ -2,6 +2,7 @@
 
 import { h, setText, setAttribute, setStyle, replaceChildren, hovers } from './dom.js';
 import { showToken } from './token_text.js';
+import { byHand } from './by_hand.js';
 import { productsChart } from './products_chart.js';
 import { spokenToken } from './visible_text.js';
 import { scoreTable } from './score_rows.js';
@@ -62,6 +63,12 @@ export function scoreTableView(root, store, actions) {
     h('p', { class: 'note sink' }, asideText),
     scroller,
     note,
+    byHand(
+      ['lookup', 'a query meets its keys'],
+      ['scale', 'why divide'],
+      ['saturation', 'from scores to shares'],
+      ['mask', 'why later words stay out'],
+    ),
   );
 
   /** @type {{tr: HTMLTableRowElement, name: HTMLElement, button: HTMLElement, qk: HTMLElement, scaled: HTMLElement, share: HTMLElement, cut: HTMLButtonElement}[]} */

@@ -1,11 +1,12 @@
 /** The causal mask: what is added to the scores, and the pattern of a sentence with and without it, next to the pattern of its beginning. */
 import { h } from '../../view/dom.js';
-import { controls, numberField, sentenceField, switchField } from '../fields.js';
+import { sentenceAndBeginning } from '../beginning.js';
+import { controls, numberField, switchField } from '../fields.js';
 import { fixed, scientific } from '../format.js';
 import { attention, causalMask } from '../maths/attention.js';
 import { maxDifference } from '../maths/linear.js';
 import { matrix, num, said, slot } from '../tables.js';
-import { embed, EMBEDDED_WORDS, STORED_HEAD } from '../toy_words.js';
+import { embed, STORED_HEAD } from '../toy_words.js';
 
 const ARTICLE = { 'the cat sat': 'A_the_cat_sat', 'the cat sat on the': 'A_the_cat_sat_on_the' };
 
@@ -19,20 +20,10 @@ export function maskFigure(root) {
     whole: true,
     onChange: () => update(),
   });
-  const words = sentenceField({
-    label: 'words',
+  const { words, start } = sentenceAndBeginning({
     initial: 'the cat sat on the',
-    vocab: EMBEDDED_WORDS,
-    min: 2,
-    max: 7,
-    onChange: () => update(),
-  });
-  const start = numberField({
-    label: 'words of the beginning',
-    initial: 3,
-    min: 1,
-    max: 6,
-    whole: true,
+    fewest: 2,
+    most: 6,
     onChange: () => update(),
   });
   const masked = switchField({ label: 'causal mask', initial: true, onChange: () => update() });

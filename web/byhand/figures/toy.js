@@ -1,12 +1,13 @@
 /** Toy embeddings through one head of random matrices, every step shown; another random head for comparison. */
 import { h } from '../../view/dom.js';
-import { controls, numberField, sentenceField, switchField } from '../fields.js';
+import { sentenceAndBeginning } from '../beginning.js';
+import { controls, numberField, switchField } from '../fields.js';
 import { plain } from '../format.js';
 import { attention } from '../maths/attention.js';
 import { normal } from '../maths/random.js';
 import { matrix, named, num, said, slot } from '../tables.js';
 import { EMBEDDING, TEXT, VOCAB } from '../toy_data.js';
-import { embed, EMBEDDED_WORDS, neighbourPairs, STORED_HEAD } from '../toy_words.js';
+import { embed, neighbourPairs, STORED_HEAD } from '../toy_words.js';
 
 const SLOTS = ['0', '1', '2', '3'];
 const REACH = 2;
@@ -14,20 +15,10 @@ const ARTICLE = ['the cat sat', 'the cat sat on the'];
 
 /** @param {HTMLElement} root @returns {() => void} */
 export function toyFigure(root) {
-  const words = sentenceField({
-    label: 'words',
+  const { words, start } = sentenceAndBeginning({
     initial: ARTICLE[1],
-    vocab: EMBEDDED_WORDS,
-    min: 1,
-    max: 7,
-    onChange: () => update(),
-  });
-  const start = numberField({
-    label: 'words of the beginning',
-    initial: 3,
-    min: 1,
-    max: 7,
-    whole: true,
+    fewest: 1,
+    most: 7,
     onChange: () => update(),
   });
   const other = switchField({ label: 'another random head', initial: false, onChange: () => update() });
