@@ -31,7 +31,7 @@ export function figuresPanel(root, store, actions) {
   const body = h('tbody', {});
   const table = h(
     'table',
-    { class: 'plain figures', 'data-view': 'figures', hidden: true },
+    { class: 'plain article-figures', 'data-view': 'figures', hidden: true },
     h('caption', { class: 'visually-hidden', text: 'Figures of the article and of the loaded weights' }),
     h(
       'thead',

@@ -220,7 +220,9 @@ export function headGrid(root, store, actions) {
         setAttribute(link, 'data-to-head', head);
       }
       setText(number, found.print(found.values[i]));
-      setText(detail, found.detail(i) || `${rankOf(found.order ?? found.values, i)} of ${found.values.length}`);
+      const more = found.detail(i) || `${rankOf(found.order ?? found.values, i)} of ${found.values.length}`;
+      setText(detail, more);
+      setAttribute(detail, 'title', more);
     });
     nothing.hidden = ranked.length > 0;
     if (ranked.length === 0)

@@ -155,12 +155,12 @@ export function headPane(root, store, actions) {
             }),
           ),
           h('dd', {
-            class: 'number',
+            class: rank === null ? 'number nothing' : 'number',
             'data-statistic': key,
             'data-value': Number.isFinite(value) && value !== null ? value : null,
             text: number,
           }),
-          h('dd', { class: 'note number', text: rank === null ? '' : `${rank} of ${values.length}` }),
+          rank !== null && h('dd', { class: 'note number', text: `${rank} of ${values.length}` }),
         );
       }),
     );
