@@ -41,9 +41,16 @@ export function setAttribute(node, name, value) {
   if (node.getAttribute(name) !== text) node.setAttribute(name, text);
 }
 
-/** @param {HTMLElement} node @param {string} name a style property, custom ones too */
+/** @type {WeakMap<HTMLElement, Record<string, string>>} */
+const styles = new WeakMap();
+
+/** Sets a style only when it differs from what was set here before. @param {HTMLElement} node @param {string} name a style property, custom ones too */
 export function setStyle(node, name, value) {
-  if (node.style.getPropertyValue(name) !== value) node.style.setProperty(name, value);
+  let known = styles.get(node);
+  if (!known) styles.set(node, (known = {}));
+  if (known[name] === value) return;
+  known[name] = value;
+  node.style.setProperty(name, value);
 }
 
 export function replaceChildren(node, ...children) {
