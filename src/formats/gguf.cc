@@ -56,7 +56,14 @@ Result<void> GgufReader::finish() {
     return refuse(ErrorCode::kTruncated, file_, "the file ends inside " + where(),
                   pending_.offset() + pending_.unread().size());
   }
-  return stream_.finish();
+  LOOKBACK_TRY(stream_.finish());
+  return check_end(stream_.position());
+}
+
+/// Source: the specification pads what it writes to the alignment, the last tensor too; writers may leave that out.
+Result<void> GgufReader::check_end(std::uint64_t file_size) const {
+  const std::uint64_t end = tensors_.empty() ? data_start_ : tensors_.back().offset + tensors_.back().n_bytes;
+  return formats::check_end(file_, tensors_, data_start_, (alignment_ - end % alignment_) % alignment_, file_size);
 }
 
 std::string GgufReader::where() const {
@@ -272,16 +279,17 @@ Result<GgufReader::Progress> GgufReader::parse_tensor_info(base::ByteReader& in)
 
 Result<void> GgufReader::header_done() {
   tensor_names_.clear();
-  const std::uint64_t data_start = (pending_.offset() + alignment_ - 1) / alignment_ * alignment_;
+  data_start_ = (pending_.offset() + alignment_ - 1) / alignment_ * alignment_;
   for (TensorInfo& tensor : tensors_) {
-    const auto offset = base::checked_add(data_start, tensor.offset);
+    const auto offset = base::checked_add(data_start_, tensor.offset);
     if (!offset) {
       return refuse(ErrorCode::kBadOffset, file_, "tensor " + in_quotes(tensor.name) + ": offset beyond 64 bits",
                     tensor.offset);
     }
     tensor.offset = *offset;
   }
-  LOOKBACK_TRY(sort_and_check_layout(file_, tensors_, {data_start, n_bytes_, alignment_ - 1}));
+  LOOKBACK_TRY(sort_and_check_layout(file_, tensors_, {data_start_, n_bytes_, alignment_ - 1}));
+  if (n_bytes_) LOOKBACK_TRY(check_end(*n_bytes_));
   stage_ = Stage::kData;
   stream_.start(tensors_, pending_.offset());
   LOOKBACK_TRY(sink_->on_metadata(metadata_));

@@ -49,6 +49,7 @@ class GgufReader final : public FormatReader {
   void array_done();
   Result<void> key_values_done();
   Result<void> header_done();
+  Result<void> check_end(std::uint64_t file_size) const;
 
   /// Holds a claim of n items of item_bytes each against what the file can still contain.
   Result<void> check_claim(const base::ByteReader& in, std::string_view what, std::uint64_t n, std::uint64_t item_bytes,
@@ -66,6 +67,7 @@ class GgufReader final : public FormatReader {
   std::uint64_t n_tensors_left_ = 0;
   ArrayState array_;
   std::uint64_t alignment_ = 32;  // GGUF_DEFAULT_ALIGNMENT
+  std::uint64_t data_start_ = 0;
   Metadata metadata_;
   TokenizerData tokenizer_;
   std::set<std::string, std::less<>> tensor_names_;

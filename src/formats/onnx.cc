@@ -12,9 +12,10 @@ namespace {
 // Field numbers of onnx.proto.
 constexpr std::uint32_t kModelGraph = 7;
 constexpr std::uint32_t kGraphNode = 1, kGraphInitializer = 5, kGraphSparseInitializer = 15;
-constexpr std::uint32_t kNodeInput = 1, kNodeName = 3, kNodeOpType = 4;
-constexpr std::uint32_t kTensorDims = 1, kTensorDataType = 2, kTensorFloatData = 4, kTensorName = 8, kTensorRawData = 9,
-                        kTensorExternalData = 13, kTensorDataLocation = 14;
+constexpr std::uint32_t kNodeInput = 1, kNodeName = 3, kNodeOpType = 4, kNodeAttribute = 5;
+constexpr std::uint32_t kAttributeGraph = 6, kAttributeGraphs = 11;
+constexpr std::uint32_t kTensorDims = 1, kTensorDataType = 2, kTensorFloatData = 4, kTensorInt32Data = 5,
+                        kTensorName = 8, kTensorRawData = 9, kTensorExternalData = 13, kTensorDataLocation = 14;
 constexpr std::uint32_t kEntryKey = 1, kEntryValue = 2;
 
 constexpr std::uint64_t kDataLocationExternal = 1;  // TensorProto.DataLocation.EXTERNAL
@@ -104,7 +105,17 @@ Result<LengthUse> OnnxReader::on_length(ProtobufField field, std::uint64_t n_byt
     case kNode:
       if (field.number == kNodeInput || field.number == kNodeName || field.number == kNodeOpType)
         return text(kMaxNameBytes);
+      if (field.number == kNodeAttribute) return LengthUse{LengthUse::Way::kMessage, kAttribute};
       return LengthUse{};
+    case kAttribute:
+      if (field.number == kAttributeGraph || field.number == kAttributeGraphs)
+        return LengthUse{LengthUse::Way::kMessage, kSubgraph};
+      return LengthUse{};
+    case kSubgraph:
+      subgraph_offset_ = offset;
+      return field.number == kGraphNode ? LengthUse{LengthUse::Way::kMessage, kSubgraphNode} : LengthUse{};
+    case kSubgraphNode:
+      return field.number == kNodeOpType ? text(kMaxNameBytes) : LengthUse{};
     case kTensor:
       if (field.number == kTensorName) return text(kMaxNameBytes);
       return tensor_length(field, n_bytes, offset);
@@ -147,6 +158,8 @@ Result<LengthUse> OnnxReader::tensor_length(ProtobufField field, std::uint64_t n
       return LengthUse{LengthUse::Way::kText};
     case kTensorFloatData:
       return float_data(n_bytes, offset);
+    case kTensorInt32Data:
+      return int32_data(n_bytes, offset);
     case kTensorRawData:
       return raw_data(n_bytes, offset);
     case kTensorExternalData:
@@ -183,27 +196,67 @@ Result<LengthUse> OnnxReader::raw_data(std::uint64_t n_bytes, std::uint64_t offs
   return LengthUse{LengthUse::Way::kBulk};
 }
 
-/// float_data stands before the name, so it is kept until the initializer ends.
-Result<LengthUse> OnnxReader::float_data(std::uint64_t n_bytes, std::uint64_t offset) {
-  if (n_bytes > kMaxFloatDataBytes - initializer_.float_data.size()) {
-    return bad_tensor(ErrorCode::kBadHeader, "float_data of " + std::to_string(n_bytes) +
-                                                 " bytes, expected raw_data for more than " +
-                                                 std::to_string(kMaxFloatDataBytes));
+/// float_data and int32_data stand before the name, so they are kept until the initializer ends.
+Result<LengthUse> OnnxReader::collect(quant::DType dtype, std::string_view field, std::uint64_t n_bytes,
+                                      std::uint64_t offset) {
+  // An element of int32_data takes one to three bytes there and two here.
+  const std::uint64_t n_here = dtype == quant::DType::kF32 ? n_bytes : 2 * n_bytes;
+  if (n_here > kMaxFloatDataBytes - initializer_.float_data.size()) {
+    return bad_tensor(ErrorCode::kBadHeader,
+                      std::string(field) + " of " + std::to_string(n_bytes) + " bytes, expected raw_data for so many");
   }
+  if (initializer_.float_data_as.value_or(dtype) != dtype) {
+    return bad_tensor(ErrorCode::kBadHeader, "both float_data and int32_data");
+  }
+  initializer_.float_data_as = dtype;
   if (initializer_.float_data.empty()) initializer_.data_offset = offset;
-  collecting_float_data_ = true;
+  collecting_ = dtype == quant::DType::kF32 ? Collecting::kFloats : Collecting::kHalves;
+  half_ = {};
   return LengthUse{LengthUse::Way::kBulk};
 }
 
+Result<LengthUse> OnnxReader::float_data(std::uint64_t n_bytes, std::uint64_t offset) {
+  return collect(quant::DType::kF32, "float_data", n_bytes, offset);
+}
+
+/// The bits of F16 and BF16 as packed numbers, one an element. Integers are constants: passed over.
+Result<LengthUse> OnnxReader::int32_data(std::uint64_t n_bytes, std::uint64_t offset) {
+  const auto dtype = dtype_of(initializer_.data_type);
+  if (!dtype || *dtype == quant::DType::kF32) return LengthUse{};
+  return collect(*dtype, "int32_data", n_bytes, offset);
+}
+
+Result<void> OnnxReader::add_halves(std::span<const std::byte> bytes) {
+  for (const std::byte byte : bytes) {
+    half_.value |= static_cast<std::uint32_t>(byte & std::byte{0x7F}) << half_.shift;
+    if ((byte & std::byte{0x80}) != std::byte{0}) {
+      half_.shift += 7;
+    } else if (half_.value <= 0xFFFF) {
+      initializer_.float_data.push_back(static_cast<std::byte>(half_.value & 0xFF));
+      initializer_.float_data.push_back(static_cast<std::byte>(half_.value >> 8));
+      half_ = {};
+      continue;
+    }
+    if (half_.shift > 14 || half_.value > 0xFFFF) {
+      return bad_tensor(ErrorCode::kBadHeader, "int32_data holds a number beyond the 16 bits of " +
+                                                   std::string(quant::dtype_name(*initializer_.float_data_as)));
+    }
+  }
+  return {};
+}
+
 Result<void> OnnxReader::on_bulk(std::span<const std::byte> bytes) {
-  if (!collecting_float_data_) return sink_->tensor_bytes(bytes);
+  if (collecting_ == Collecting::kNothing) return sink_->tensor_bytes(bytes);
+  if (collecting_ == Collecting::kHalves) return add_halves(bytes);
   initializer_.float_data.insert(initializer_.float_data.end(), bytes.begin(), bytes.end());
   return {};
 }
 
 Result<void> OnnxReader::on_bulk_end() {
-  if (!collecting_float_data_) return sink_->end_tensor();
-  collecting_float_data_ = false;
+  if (collecting_ == Collecting::kNothing) return sink_->end_tensor();
+  const bool ended_inside = collecting_ == Collecting::kHalves && half_.shift != 0;
+  collecting_ = Collecting::kNothing;
+  if (ended_inside) return bad_tensor(ErrorCode::kBadHeader, "int32_data ends inside a number");
   return {};
 }
 
@@ -212,6 +265,8 @@ Result<void> OnnxReader::on_text(ProtobufField field, std::string_view text) {
     if (field.number == kNodeInput) graph_.add_input(text);
     if (field.number == kNodeName) graph_.set_name(text);
     if (field.number == kNodeOpType) graph_.set_op(text);
+  } else if (field.message == kSubgraphNode) {
+    return check_subgraph_op(text);
   } else if (field.message == kExternalEntry) {
     (field.number == kEntryKey ? entry_key_ : entry_value_) = text;
   } else if (field.number == kTensorDims) {
@@ -227,6 +282,16 @@ Result<void> OnnxReader::on_text(ProtobufField field, std::string_view text) {
     if (!names_.emplace(text).second) return bad_tensor(ErrorCode::kDuplicateTensor, "stands twice");
   }
   return {};
+}
+
+/// Exports whose network is in the branches of an If, one with and one without a cache ("merged decoders"), name no weight
+/// in the graph that is read here. Branches that only shape things do no harm.
+Result<void> OnnxReader::check_subgraph_op(std::string_view op) const {
+  if (op != "MatMul" && op != "Gemm") return {};
+  return refuse(ErrorCode::kUnsupportedArchitecture, file_,
+                "node " + in_quotes(graph_.name()) + ": a branch inside it holds a " + std::string(op) +
+                    "; such an export (a merged decoder) is not read, expected one with the network in the main graph",
+                subgraph_offset_);
 }
 
 Result<void> OnnxReader::on_message_end(int message) {
@@ -272,10 +337,12 @@ Result<void> OnnxReader::initializer_done() {
   if (!tensor) return tensor.error();
   if (initializer_.external) return add_external(std::move(*tensor));
   const std::vector<std::byte>& data = initializer_.float_data;
-  if (tensor->dtype != quant::DType::kF32 || data.size() != tensor->n_bytes) {
-    return bad_tensor(ErrorCode::kBadHeader,
-                      "neither raw_data nor float_data holds the " + std::to_string(tensor->n_bytes) + " bytes of " +
-                          std::string(quant::dtype_name(tensor->dtype)) + " " + shape_text(tensor->shape));
+  if (data.size() != tensor->n_bytes || initializer_.float_data_as != tensor->dtype) {
+    return bad_tensor(ErrorCode::kBadHeader, std::string("neither raw_data nor ") +
+                                                 (tensor->dtype == quant::DType::kF32 ? "float_data" : "int32_data") +
+                                                 " holds the " + std::to_string(tensor->n_bytes) + " bytes of " +
+                                                 std::string(quant::dtype_name(tensor->dtype)) + " " +
+                                                 shape_text(tensor->shape));
   }
   LOOKBACK_TRY(sink_->begin_tensor(*tensor));
   tensors_.push_back(std::move(*tensor));

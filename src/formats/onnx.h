@@ -14,7 +14,7 @@
 
 namespace lookback::formats {
 
-/// Float initializers (f32, f16, bf16) go to the sink, those of integers, booleans and doubles (a graph's constants) are
+/// Float initializers (f32, f16, bf16) of the main graph go to the sink, those of integers, booleans and doubles (a graph's constants) are
 /// passed over, quantised ones are refused. Nodes must stand before initializers, and a tensor's name, dims and type before its
 /// raw_data, as every protobuf writer puts them (fields in the order of their numbers).
 /// Source: onnx.proto (onnx 1.17); numbers of fields are stable.
@@ -35,9 +35,11 @@ class OnnxReader final : public FormatReader, private ProtobufHandler {
 
  private:
   /// The messages that are entered; 0 is the outermost.
-  enum Message : int { kModel, kGraph, kNode, kTensor, kExternalEntry };
+  enum Message : int { kModel, kGraph, kNode, kAttribute, kSubgraph, kSubgraphNode, kTensor, kExternalEntry };
   /// What is done with an initializer of this data type.
   enum class Kind { kWeight, kConstant };
+  /// What the pieces of a bulk are; those of nothing collected go to the sink.
+  enum class Collecting { kNothing, kFloats, kHalves };
 
   /// One TensorProto, as far as read.
   struct Initializer {
@@ -47,8 +49,9 @@ class OnnxReader final : public FormatReader, private ProtobufHandler {
     std::uint64_t data_type = 0;
     bool external = false;
     OnnxExternalEntries external_data;
-    std::vector<std::byte> float_data;
-    bool streamed = false;  // raw_data went to the sink
+    std::vector<std::byte> float_data;          // from float_data or int32_data, as raw_data would hold it
+    std::optional<quant::DType> float_data_as;  // what those bytes are
+    bool streamed = false;                      // raw_data went to the sink
     std::uint64_t data_offset = 0;
   };
 
@@ -63,6 +66,10 @@ class OnnxReader final : public FormatReader, private ProtobufHandler {
   Result<LengthUse> tensor_length(ProtobufField field, std::uint64_t n_bytes, std::uint64_t offset);
   Result<LengthUse> raw_data(std::uint64_t n_bytes, std::uint64_t offset);
   Result<LengthUse> float_data(std::uint64_t n_bytes, std::uint64_t offset);
+  Result<LengthUse> int32_data(std::uint64_t n_bytes, std::uint64_t offset);
+  Result<LengthUse> collect(quant::DType dtype, std::string_view field, std::uint64_t n_bytes, std::uint64_t offset);
+  Result<void> add_halves(std::span<const std::byte> bytes);
+  Result<void> check_subgraph_op(std::string_view op) const;
   Result<void> add_dim(std::uint64_t dim);
   Result<void> initializer_done();
   Result<void> add_external(TensorInfo tensor);
@@ -80,7 +87,13 @@ class OnnxReader final : public FormatReader, private ProtobufHandler {
   Initializer initializer_;
   std::string entry_key_;
   std::string entry_value_;
-  bool collecting_float_data_ = false;
+  Collecting collecting_ = Collecting::kNothing;
+  /// A number of int32_data, as far as read.
+  struct {
+    std::uint32_t value = 0;
+    int shift = 0;
+  } half_;
+  std::uint64_t subgraph_offset_ = 0;  // of the field of a subgraph that was entered last
   std::set<std::string, std::less<>> names_;
   Metadata metadata_;  // stays empty
   std::vector<TensorInfo> tensors_;

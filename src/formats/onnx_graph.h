@@ -18,6 +18,8 @@ struct OnnxNode {
 class OnnxGraph {
  public:
   void set_name(std::string_view name) { node_.name = name; }
+  /// Of the node being told.
+  std::string_view name() const { return node_.name; }
   void set_op(std::string_view op) { node_.op = op; }
   void add_input(std::string_view value) {
     if (readers_.try_emplace(std::string(value), nodes_.size()).second) reads_first_ = true;

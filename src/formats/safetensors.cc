@@ -49,19 +49,11 @@ Result<void> SafetensorsReader::header_done() {
   tensors_ = std::move(*tensors);
   header_ = {};
   LOOKBACK_TRY(sort_and_check_layout(file_, tensors_, {data_start(), n_bytes_, 0}));
-  if (n_bytes_) LOOKBACK_TRY(check_end(*n_bytes_));
+  if (n_bytes_) LOOKBACK_TRY(check_end(file_, tensors_, data_start(), 0, *n_bytes_));
   stage_ = Stage::kData;
   stream_.start(tensors_, data_start());
   LOOKBACK_TRY(sink_->on_metadata(metadata_));
   return sink_->on_directory(tensors_);
-}
-
-/// The format allows no bytes of no tensor, at the end neither.
-Result<void> SafetensorsReader::check_end(std::uint64_t file_size) const {
-  const std::uint64_t end = tensors_.empty() ? data_start() : tensors_.back().offset + tensors_.back().n_bytes;
-  if (file_size <= end) return {};
-  return refuse(ErrorCode::kBadOffset, file_,
-                std::to_string(file_size - end) + " bytes after the last tensor belong to none", end);
 }
 
 Result<void> SafetensorsReader::finish() {
@@ -72,7 +64,7 @@ Result<void> SafetensorsReader::finish() {
         header_.size());
   }
   LOOKBACK_TRY(stream_.finish());
-  return check_end(stream_.position());
+  return check_end(file_, tensors_, data_start(), 0, stream_.position());
 }
 
 }  // namespace lookback::formats

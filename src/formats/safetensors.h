@@ -27,7 +27,6 @@ class SafetensorsReader final : public FormatReader {
 
   Result<void> length_done();
   Result<void> header_done();
-  Result<void> check_end(std::uint64_t file_size) const;
   std::uint64_t data_start() const { return kLengthBytes + n_header_bytes_; }
 
   static constexpr std::size_t kLengthBytes = 8;

@@ -69,6 +69,17 @@ Result<void> sort_and_check_layout(std::string_view file, std::vector<TensorInfo
   return {};
 }
 
+Result<void> check_end(std::string_view file, std::span<const TensorInfo> tensors, std::uint64_t data_start,
+                       std::uint64_t n_padding, std::uint64_t file_size) {
+  const std::uint64_t end = tensors.empty() ? data_start : tensors.back().offset + tensors.back().n_bytes;
+  if (file_size <= end || file_size - end <= n_padding) return {};
+  const std::string last = tensors.empty() ? "the header" : "the last tensor " + in_quotes(tensors.back().name);
+  return refuse(ErrorCode::kBadOffset, file,
+                std::to_string(file_size - end) + " bytes after " + last + " belong to none, expected " +
+                    (n_padding == 0 ? "no byte" : "at most " + std::to_string(n_padding) + " of padding"),
+                end + n_padding);
+}
+
 void TensorStream::start(std::span<const TensorInfo> tensors, std::uint64_t position) {
   left_ = tensors;
   position_ = position;

@@ -46,7 +46,14 @@ Result<std::unique_ptr<Engine>> Engine::create(const EngineOptions& options) {
 Result<void> Engine::begin_file(const FileOptions& options) {
   State& state = *state_;
   if (state.forward) return wrong_state("the model is open: a new file needs a new engine");
-  if (state.file_open) return wrong_state("the file before this one has not ended");
+  if (state.file_open) {
+    // Of a file that is only looked at, the header is enough.
+    if (!state.inspector || !state.reader->header_complete()) {
+      return wrong_state("the file before this one has not ended");
+    }
+    if (!state.model_file) state.model_file = std::move(state.reader);
+    state.file_open = false;
+  }
   formats::TensorSink* sink = &state.loader;
   if (options.inspect_only) {
     state.inspector = std::make_unique<Inspector>();
@@ -62,6 +69,10 @@ Result<void> Engine::begin_file(const FileOptions& options) {
   if (is_external) {
     state.wanted.erase(wanted);
   } else {
+    if (state.model_file) {
+      const auto& tensors = state.model_file->tensors();
+      state.earlier_tensors.insert(state.earlier_tensors.end(), tensors.begin(), tensors.end());
+    }
     state.model_file.reset();
     state.wanted.clear();
   }
@@ -137,8 +148,10 @@ Result<Directory> Engine::directory() const {
     directory.architecture = state.loader.config()->architecture;
     directory.config = state.loader.config();
   }
-  for (const auto& tensor : reader->tensors()) {
-    directory.tensors.push_back({tensor.name, std::string(quant::dtype_name(tensor.dtype)), tensor.shape});
+  for (const auto* tensors : {&state.earlier_tensors, &reader->tensors()}) {
+    for (const auto& tensor : *tensors) {
+      directory.tensors.push_back({tensor.name, std::string(quant::dtype_name(tensor.dtype)), tensor.shape});
+    }
   }
   if (const auto* tokenizer = reader->metadata().tokenizer()) {
     directory.tokenizer = TokenizerSummary{.model = tokenizer->model,

@@ -27,10 +27,11 @@ struct Engine::State {
 
   // While loading.
   model::WeightsLoader loader;
-  std::unique_ptr<formats::FileReader> reader;      // the file being read, or the one read last
-  std::unique_ptr<formats::FileReader> model_file;  // the last that was not external data
-  std::unique_ptr<formats::TensorSink> inspector;   // stands for the loader when only the directory is wanted
-  std::vector<std::string> wanted;                  // its external data files that have not been read
+  std::unique_ptr<formats::FileReader> reader;       // the file being read, or the one read last
+  std::unique_ptr<formats::FileReader> model_file;   // the last that was not external data
+  std::unique_ptr<formats::TensorSink> inspector;    // stands for the loader when only the directory is wanted
+  std::vector<formats::TensorInfo> earlier_tensors;  // of shards before that one
+  std::vector<std::string> wanted;                   // its external data files that have not been read
   bool file_open = false;
   base::AlignedBuffer chunk;
   std::size_t chunk_size = 0;  // bytes handed out by the last call of chunk

@@ -43,7 +43,11 @@ std::vector<std::byte> gguf_seed() {
 std::vector<std::byte> onnx_seed() {
   ProtobufWriter graph;
   graph.message(1, ProtobufWriter().text(1, "x").text(1, "w").text(2, "y").text(3, "/q_proj/MatMul").text(4, "MatMul"));
+  const auto branch = ProtobufWriter().message(1, ProtobufWriter().text(1, "x").text(4, "Squeeze"));
+  graph.message(1, ProtobufWriter().text(3, "/If").text(4, "If").message(
+                       5, ProtobufWriter().text(1, "then_branch").message(6, branch).varint(20, 5)));
   graph.text(2, "graph");
+  graph.message(5, ProtobufWriter().text(1, "\x03").varint(2, 16).text(5, "\x7F\x80\x78\x01").text(8, "halves"));
   graph.message(5, ProtobufWriter().varint(1, 2).varint(1, 2).varint(2, 1).text(8, "w").text(9, std::string(16, 'x')));
   graph.message(5, ProtobufWriter().text(1, "\x02\x01").varint(2, 1).text(4, std::string(8, 'y')).text(8, "packed"));
   graph.message(5, ProtobufWriter().varint(1, 1).varint(2, 7).text(8, "axes").text(9, "12345678"));

@@ -185,6 +185,38 @@ TEST(Gguf, HonoursAnotherAlignment) {
   EXPECT_EQ(sink.tensors.at("b").bytes[0], std::byte{128});
 }
 
+/// b, of 32 bytes, ends 32 bytes short of its alignment; extra bytes follow.
+GgufWriter with_bytes_at_the_end(std::size_t extra) {
+  GgufWriter file;
+  file.key("general.alignment", kU32, 64U);
+  file.tensor("a", kDims, kTensorF32, 0).tensor("b", kDims, kTensorF32, 64);
+  file.alignment = 64;
+  file.data_bytes = 96 + extra;
+  return file;
+}
+
+TEST(Gguf, TakesTheLastTensorsPaddingWholePartlyOrLeftOut) {
+  for (const std::size_t padding : {0U, 1U, 31U, 32U}) {
+    for (const Delivery& delivery : deliveries()) {
+      RecordingSink sink;
+      const auto read = read_file("padded.gguf", with_bytes_at_the_end(padding).done(), delivery, &sink);
+      EXPECT_TRUE(read.has_value()) << padding << ": " << read.error().message;
+    }
+  }
+}
+
+TEST(GgufLies, InBytesAfterTheLastTensor) {
+  expect_refused(with_bytes_at_the_end(33), ErrorCode::kBadOffset,
+                 "33 bytes after the last tensor \"b\" belong to none, expected at most 32 of padding");
+  GgufWriter full = sound();  // ends on its alignment
+  full.data_bytes = 65;
+  expect_refused(full, ErrorCode::kBadOffset, "1 bytes after the last tensor \"b\" belong to none, expected no byte");
+  EXPECT_EQ(refusal(full.done()).offset, full.done().size() - 1);
+  GgufWriter empty;
+  empty.data_bytes = 8;
+  expect_refused(empty, ErrorCode::kBadOffset, "8 bytes after the header belong to none");
+}
+
 TEST(GgufLies, InOffsets) {
   const auto with_offsets = [](std::uint64_t first, std::uint64_t second) {
     GgufWriter file;

@@ -13,7 +13,8 @@
 namespace lookback::test {
 namespace {
 
-constexpr std::uint64_t kFloat = 1, kInt8 = 3, kInt64 = 7, kFloat16 = 10;  // TensorProto.DataType
+constexpr std::uint64_t kFloat = 1, kInt8 = 3, kInt32 = 6, kInt64 = 7, kFloat16 = 10,
+                        kBFloat16 = 16;  // TensorProto.DataType
 
 const std::string kData16(16, 'x');
 
@@ -102,6 +103,69 @@ TEST(Onnx, ReadsFloatDataAndPackedDims) {
     EXPECT_EQ(sink.tensors.at("w").info.shape, (std::vector<std::uint64_t>{2, 2}));
     EXPECT_EQ(sink.tensors.at("w").bytes.size(), 16U);
   }
+}
+
+/// A [2, 2] whose data is int32_data, packed as given.
+ProtobufWriter tensor_with_int32_data(std::uint64_t type, std::string_view packed) {
+  ProtobufWriter tensor;
+  return tensor.text(1, std::string_view("\x02\x02", 2)).varint(2, type).text(5, packed).text(8, "w");
+}
+
+TEST(Onnx, ReadsHalvesFromInt32Data) {
+  // 1, 127, 0x3C00, 0xFFFF: numbers of one, one, two and three bytes.
+  const std::string_view packed("\x01\x7F\x80\x78\xFF\xFF\x03", 7);
+  for (const std::uint64_t type : {kFloat16, kBFloat16}) {
+    for (const Delivery& delivery : deliveries()) {
+      RecordingSink sink;
+      const auto result =
+          read(model(ProtobufWriter().message(5, tensor_with_int32_data(type, packed))), delivery, sink);
+      ASSERT_TRUE(result.has_value()) << result.error().message;
+      const auto& read_back = sink.tensors.at("w");
+      EXPECT_EQ(read_back.info.dtype, type == kFloat16 ? quant::DType::kF16 : quant::DType::kBF16);
+      ByteWriter expected;
+      for (const int bits : {0x0001, 0x007F, 0x3C00, 0xFFFF}) expected.number(static_cast<std::uint16_t>(bits));
+      EXPECT_EQ(read_back.bytes, expected.done());
+    }
+  }
+  RecordingSink sink;  // integers there are constants
+  EXPECT_TRUE(read(model(ProtobufWriter().message(5, tensor_with_int32_data(kInt32, packed))), {4096, true}, sink));
+  EXPECT_TRUE(sink.tensors.empty());
+}
+
+TEST(OnnxLies, InInt32Data) {
+  const auto refused = [](std::string_view packed, const std::string& says) {
+    expect_tensor_refused(tensor_with_int32_data(kFloat16, packed), ErrorCode::kBadHeader, says);
+  };
+  refused(std::string_view("\x01\x02\x03", 3), "int32_data holds the 8 bytes");
+  refused(std::string_view("\x01\x02\x03\x84", 4), "int32_data ends inside a number");
+  refused(std::string_view("\x01\x02\x03\x80\x80\x04", 6), "beyond the 16 bits of F16");
+  refused("\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01", "beyond the 16 bits of F16");  // -1
+  expect_tensor_refused(tensor_head("w", kDims, kFloat16).text(4, "12345678"), ErrorCode::kBadHeader, "neither");
+  expect_tensor_refused(tensor_with_int32_data(kFloat16, "abcd").varint(2, kFloat), ErrorCode::kBadHeader, "neither");
+  expect_tensor_refused(tensor_with_int32_data(kFloat16, "abcd").text(4, "1234"), ErrorCode::kBadHeader, "both");
+}
+
+/// A node with a subgraph of one node of this kind.
+ProtobufWriter node_with_branch(std::string_view op) {
+  const auto branch = ProtobufWriter().message(1, ProtobufWriter().text(1, "w").text(4, op));
+  return ProtobufWriter()
+      .text(1, "use_cache_branch")
+      .text(3, "optimum::if")
+      .text(4, "If")
+      .message(5, ProtobufWriter().text(1, "then_branch").message(6, branch).varint(20, 5));
+}
+
+TEST(OnnxLies, InBranchesThatHoldTheNetwork) {
+  for (const std::string op : {"MatMul", "Gemm"}) {
+    expect_refused(model(ProtobufWriter().message(1, node_with_branch(op))), ErrorCode::kUnsupportedArchitecture,
+                   "node \"optimum::if\": a branch inside it holds a " + op);
+  }
+  ProtobufWriter harmless;
+  harmless.message(1, node_with_branch("Squeeze")).message(5, tensor_with_raw_data("w", kDims, kFloat, kData16));
+  RecordingSink sink;
+  const auto result = read(model(harmless), {4096, true}, sink);
+  ASSERT_TRUE(result.has_value()) << result.error().message;
+  EXPECT_EQ(sink.tensors.size(), 1U);
 }
 
 TEST(Onnx, TakesExternalDataFromItsFile) {

@@ -8,6 +8,7 @@
 
 #include "formats/file_reader.h"
 #include "tests/support/allocation_meter.h"
+#include "tests/support/byte_writer.h"
 #include "tests/support/open_model.h"
 #include "tests/support/recording_sink.h"
 #include "tests/support/seeded_rng.h"
@@ -183,6 +184,27 @@ TEST(Engine, InspectsWithoutKeepingWeights) {
   EXPECT_EQ(tokenizer->token_types.size(), 261u);
   EXPECT_FALSE(tokenizer->tokens.empty());
   expect_refused(engine->open(), ErrorCode::kWrongState, "not been read");
+}
+
+/// Cut at a header's end as inspecting does, or read whole; either way every shard is in the directory.
+TEST(Engine, ListsTheTensorsOfEveryShard) {
+  const auto shard = [](const std::string& name) {
+    return safetensors_file("{\"" + name + R"(":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 4);
+  };
+  for (const bool whole : {false, true}) {
+    const auto engine = must(Engine::create({}));
+    for (const std::string name : {"a", "b", "c"}) {
+      const auto bytes = shard(name);
+      must(engine->begin_file({.name = name + ".safetensors", .n_bytes = bytes.size(), .inspect_only = true}));
+      const std::size_t n = bytes.size() - (whole ? 0 : 2);
+      std::memcpy(must(engine->chunk(n)).data(), bytes.data(), n);
+      EXPECT_TRUE(must(engine->commit(n)).header_complete);
+      if (whole) must(engine->end_file());
+    }
+    std::string names;
+    for (const auto& tensor : must(engine->directory()).tensors) names += tensor.name;
+    EXPECT_EQ(names, "abc");
+  }
 }
 
 TEST(Engine, NamesLayersAndKeysThatNeedOtherCode) {
