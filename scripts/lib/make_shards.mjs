@@ -1,10 +1,10 @@
-// make_shards.mjs WEIGHTS FOLDER: cuts a weights file into shards that static hosts accept (24 MiB each; some refuse files over
-// 25 MiB) and writes the manifest that web/engine/manifest.js describes. Shards and hashes that are there already are kept.
+// make_shards.mjs WEIGHTS FOLDER: cuts a weights file into shards that static hosts accept (8 MiB each: some refuse files over
+// 25 MiB, and a shard is in memory whole) and writes the manifest that web/engine/manifest.js describes. Shards and hashes that are there already are kept.
 import { createHash } from 'node:crypto';
 import { mkdir, open, readFile, stat, writeFile } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
 
-const SHARD_BYTES = 24 * 1024 * 1024;
+const SHARD_BYTES = 8 * 1024 * 1024;
 const FORMATS = { '.gguf': 'gguf', '.safetensors': 'safetensors', '.onnx': 'onnx' };
 
 const [weights, folder] = process.argv.slice(2);

@@ -93,6 +93,8 @@ const jobs = createJobs(store, session, {
   computeFigures: async (model, options) => (await import('../engine/figures.js')).computeFigures(model, options),
 });
 const actions = createActions(store, session, jobs, { stored: showStored, page });
+// Before the views, whose making takes a moment: the engine's worker starts meanwhile.
+session.load(wanted.source);
 followTheme(store);
 mountViews(
   document,
@@ -115,5 +117,4 @@ keepAddress(store, (link) => {
 
 const example = EXAMPLES.find((e) => e.text === store.state.text);
 if (example && store.state.off.length === 0) showStored(example.name);
-session.load(wanted.source);
 keepForOffline(store, page);

@@ -121,18 +121,35 @@ export async function openDownload(
 }
 
 /**
- * The whole of a file that fits in memory.
+ * The whole of a small file.
  * @param {string} url
+ * @param {Parameters<typeof openDownload>[1]} options
+ */
+export async function downloadAll(url, options) {
+  const parts = [];
+  for await (const chunk of (await openDownload(url, options)).chunks()) parts.push(chunk);
+  return concatBytes(parts);
+}
+
+/**
+ * The whole of a file whose size is known, straight into its place.
+ * @param {string} url
+ * @param {number} size   what it should have; less may come
  * @param {Parameters<typeof openDownload>[1] & {onChunk?: (bytes: number) => void}} options
  * @returns {Promise<Uint8Array>}
  */
-export async function downloadAll(url, { onChunk, ...options }) {
-  const parts = [];
+export async function downloadSized(url, size, { onChunk, ...options }) {
+  const bytes = new Uint8Array(size);
+  let count = 0;
   for await (const chunk of (await openDownload(url, options)).chunks()) {
-    parts.push(chunk);
+    if (count + chunk.length > size) {
+      throw new LookbackError('size_mismatch', `${url} has more than ${size} bytes, the manifest says ${size}`);
+    }
+    bytes.set(chunk, count);
+    count += chunk.length;
     onChunk?.(chunk.length);
   }
-  return concatBytes(parts);
+  return bytes.subarray(0, count);
 }
 
 /**

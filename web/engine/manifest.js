@@ -3,10 +3,10 @@
 //   { "name": "SmolLM2-135M-Instruct.Q4_1.gguf",   the file's own name
 //     "format": "gguf",                            gguf, safetensors or onnx
 //     "bytes": 98362432, "sha256": "…",            of the whole file
-//     "shards": [ { "url": "….000", "bytes": 25165824, "sha256": "…" }, … ] }
+//     "shards": [ { "url": "….000", "bytes": 8388608, "sha256": "…" }, … ] }
 //
 // The file is its shards one after the other. `url` is relative to the manifest's own address. scripts/build writes it with shards of at
-// most 24 MiB.
+// most 8 MiB: small enough to be verified one by one while the next are on their way.
 
 import { LookbackError } from './errors.js';
 

@@ -39,13 +39,16 @@ async function openLoaded({ openPort, keepStored }, source, { signal, onProgress
   const client = new Client(await openPort({ worker }));
   let loading;
   try {
-    await client.hello();
+    // Asked together: an answer takes as long as this thread is busy with its page.
+    const hello = client.hello();
     loading = client.request(
       VERBS.load,
       { source, options },
       // The signal is watched below, so that an abort can wait for the worker to put the download away.
       { onEvent: (event, value) => event === EVENTS.progress && onProgress?.(value) },
     );
+    loading.catch(() => {}); // where the greeting fails, that is what is said
+    await hello;
     const info = await abortable(loading, signal, () => {
       client.send(VERBS.cancel, { all: true });
     });

@@ -6,7 +6,6 @@ import { cancelled, LookbackError, throwIfAborted } from './errors.js';
 import { checkCount, checkIds, checkOff, checkText, checkWhole } from './arguments.js';
 import { EVENTS } from './protocol.js';
 import { createSampler } from './sampler.js';
-import { Tokenizer } from './tokenizer.js';
 import { unwrap } from './unwrap.js';
 import { chooseVariant } from './variants.js';
 import { inspectWeights, loadWeights } from './weights.js';
@@ -43,7 +42,7 @@ export class Session {
   #engine = null;
   /** @type {import('./index.d.ts').ModelInfo} */
   #info = null;
-  /** @type {Tokenizer} */
+  /** @type {import('./tokenizer.js').Tokenizer} */
   #tokenizer = null;
   #gone = false;
   /** Nothing of the module may be called any more, not even to free it. */
@@ -94,7 +93,7 @@ export class Session {
       throw cancelled();
     }
     this.#engine = loaded.engine;
-    this.#tokenizer = new Tokenizer(loaded.tokenizerData);
+    this.#tokenizer = loaded.tokenizer;
     const info = loaded.info;
     this.#info = {
       architecture: info.architecture,

@@ -2,7 +2,7 @@
 // Owns: reading through the store, hashing, healing. May touch: download, storage, hash, hub. Start reading at: WeightsFile.
 
 import { concatBytes } from './bytes.js';
-import { downloadAll, openDownload, SourceChanged } from './download.js';
+import { downloadSized, openDownload, SourceChanged } from './download.js';
 import { LookbackError, throwIfAborted } from './errors.js';
 import { beside, nameOf, whereIs } from './files.js';
 import { sha256Of } from './hash.js';
@@ -33,6 +33,8 @@ export const CHUNK_BYTES = 2 * 1024 * 1024;
 /** The record is written after so many pieces: what a closed tab may lose. */
 const SAVE_EVERY = 4;
 const HEAD_TIMEOUT_MS = 3000;
+/** Shards under way at a time, besides the one that the engine reads: the next request goes out before the last answer ended. */
+const SHARDS_AHEAD = 2;
 
 /**
  * A file that is on this machine already.
@@ -103,10 +105,11 @@ export async function openAddress(url, { sha256, store, environment, progress, s
 
   async function* chunks() {
     let good = 0;
+    const stored = readAhead(record.chunks.length, 1, (index) => hashed(keeper, index));
     for (; good < record.chunks.length; good++) {
       throwIfAborted(signal);
-      const chunk = await keeper.read(good);
-      if ((await sha256Of(chunk)) !== record.chunks[good].sha256) break;
+      const { bytes: chunk, sha256: got } = await stored(good);
+      if (got !== record.chunks[good].sha256) break;
       progress.add('read-from-cache', chunk.length, whole ? record.bytes : sizeOf(record));
       yield chunk;
     }
@@ -168,7 +171,12 @@ export async function openAddress(url, { sha256, store, environment, progress, s
  */
 export async function openShards(ref, manifest, { sha256, store, environment, progress, signal }) {
   compareHash(manifest.sha256, sha256, `${whereIs(ref)} (the manifest's own sha256)`);
-  const network = { signal, fetch: environment.fetch, tuning: environment.tuning };
+  const stop = new AbortController(); // ends what was asked for ahead of a load that fails
+  const network = {
+    signal: AbortSignal.any([signal, stop.signal]),
+    fetch: environment.fetch,
+    tuning: environment.tuning,
+  };
   const address = whereIs(ref);
   const keeper = ref.kind === 'url' ? await createKeeper(store, address) : await createKeeper(null, address);
   let record = keeper.record ?? emptyRecord(address);
@@ -187,7 +195,10 @@ export async function openShards(ref, manifest, { sha256, store, environment, pr
     /** @type {Uint8Array} */
     let bytes;
     if (file.kind === 'url') {
-      bytes = await downloadAll(file.url, { ...network, onChunk: (size) => progress.add('download', size, missing) });
+      bytes = await downloadSized(file.url, shard.bytes, {
+        ...network,
+        onChunk: (size) => progress.add('download', size, missing),
+      });
     } else {
       const parts = [];
       for await (const chunk of environment.paths.chunks(/** @type {any} */ (file).path, CHUNK_BYTES))
@@ -209,23 +220,31 @@ export async function openShards(ref, manifest, { sha256, store, environment, pr
   let missing = manifest.shards.slice(record.chunks.length).reduce((sum, shard) => sum + shard.bytes, 0);
 
   async function* chunks() {
-    for (let index = 0; index < manifest.shards.length; index++) {
+    let index = 0;
+    const stored = readAhead(record.chunks.length, 1, (at) => hashed(keeper, at));
+    for (; index < record.chunks.length; index++) {
       throwIfAborted(signal);
-      if (index < record.chunks.length) {
-        const bytes = await keeper.read(index);
-        if ((await sha256Of(bytes)) === manifest.shards[index].sha256) {
-          progress.add('read-from-cache', bytes.length, manifest.bytes);
-          yield bytes;
-          continue;
-        }
-        record = { ...record, chunks: record.chunks.slice(0, index), complete: false };
-        missing = manifest.shards.slice(index).reduce((sum, shard) => sum + shard.bytes, 0);
-      }
-      const bytes = await fetchShard(index);
-      if (written !== record) await keeper.save(record);
-      written = record;
+      const { bytes, sha256: got } = await stored(index);
+      if (got !== manifest.shards[index]?.sha256) break;
+      progress.add('read-from-cache', bytes.length, manifest.bytes);
       yield bytes;
-      await keeper.addWhole(bytes, manifest.shards[index].sha256, record);
+    }
+    if (index < record.chunks.length) {
+      record = { ...record, chunks: record.chunks.slice(0, index), complete: false };
+      missing = manifest.shards.slice(index).reduce((sum, shard) => sum + shard.bytes, 0);
+    }
+    const fetched = readAhead(manifest.shards.length, SHARDS_AHEAD, fetchShard);
+    try {
+      for (; index < manifest.shards.length; index++) {
+        throwIfAborted(signal);
+        const bytes = await fetched(index);
+        if (written !== record) await keeper.save(record);
+        written = record;
+        yield bytes;
+        await keeper.addWhole(bytes, manifest.shards[index].sha256, record);
+      }
+    } finally {
+      stop.abort();
     }
   }
 
@@ -245,6 +264,39 @@ export async function openShards(ref, manifest, { sha256, store, environment, pr
       await keeper.close();
     },
   };
+}
+
+/**
+ * Items by number, in order from the first one asked for; the next ones are under way while one is worked on.
+ * @template T
+ * @param {number} count
+ * @param {number} ahead
+ * @param {(index: number) => Promise<T>} read
+ * @returns {(index: number) => Promise<T>}
+ */
+function readAhead(count, ahead, read) {
+  /** @type {Map<number, Promise<T>>} */
+  const begun = new Map();
+  return async (index) => {
+    for (let next = index; next <= index + ahead && next < count; next++) {
+      if (begun.has(next)) continue;
+      const item = read(next);
+      item.catch(() => {}); // said when it is its turn; nobody asks after the end
+      begun.set(next, item);
+    }
+    const item = begun.get(index);
+    begun.set(index, null); // what was handed out is held by its reader alone
+    return item;
+  };
+}
+
+/**
+ * @param {Awaited<ReturnType<typeof createKeeper>>} keeper
+ * @param {number} index
+ */
+async function hashed(keeper, index) {
+  const bytes = await keeper.read(index);
+  return { bytes, sha256: await sha256Of(bytes) };
 }
 
 /**

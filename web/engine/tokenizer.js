@@ -1,7 +1,8 @@
-// Text to token ids with the span of every token, and back. Byte-level BPE over @huggingface/tokenizers' pre-tokenizers and merges.
-// Owns: special tokens, bytes without a token, spans, streaming. May touch: tokenizer_data. Start reading at: Tokenizer.encode.
+// Text to token ids with the span of every token, and back. Byte-level BPE over @huggingface/tokenizers' pre-tokenizers.
+// Owns: special tokens, bytes without a token, spans, streaming. May touch: bpe, tokenizer_data. Start reading at: Tokenizer.encode.
 
 import { Tokenizer as Library } from '@huggingface/tokenizers';
+import { BytePairs } from './bpe.js';
 import { concatBytes } from './bytes.js';
 import { LookbackError } from './errors.js';
 
@@ -42,8 +43,14 @@ const utf8 = new TextEncoder();
 const newDecoder = () => new TextDecoder('utf-8', { ignoreBOM: true });
 
 export class Tokenizer {
-  /** @type {Uint8Array[]} bytes of each id */
+  /** @type {string[]} text of each id, byte-level but for added ones */
+  #tokens;
+  /** @type {Uint8Array[]} bytes of each id, made when first asked for */
   #bytes;
+  /** @type {Set<number>} */
+  #added;
+  /** @type {Map<string, number>} */
+  #vocab;
   /** @type {Set<number>} */
   #special;
   /** @type {Map<string, number>} text of a special token → id */
@@ -54,6 +61,8 @@ export class Tokenizer {
   #byteHasToken;
   /** @type {number | null} */
   #unknownId;
+  #ignoreMerges;
+  #pairs;
   #library;
 
   /** @param {TokenizerData} data   validated by tokenizer_data.js */
@@ -69,17 +78,20 @@ export class Tokenizer {
     contents.sort((a, b) => b.length - a.length);
     this.#specialPattern = contents.length ? new RegExp(contents.map(escapePattern).join('|'), 'gu') : null;
 
-    const added = new Set(data.added.map((token) => token.id));
-    const vocab = Object.create(null);
-    this.#bytes = data.tokens.map((token, id) => {
-      if (added.has(id)) return utf8.encode(token);
-      vocab[token] = id;
-      return tokenBytes(token);
+    this.#added = new Set(data.added.map((token) => token.id));
+    this.#tokens = data.tokens;
+    this.#bytes = new Array(data.tokens.length);
+    this.#vocab = new Map();
+    data.tokens.forEach((token, id) => {
+      if (!this.#added.has(id)) this.#vocab.set(token, id);
     });
-    this.#byteHasToken = BYTE_TO_CHAR.map((char) => char in vocab);
-    const missing = data.unknown === null ? BYTE_TO_CHAR.filter((char) => !(char in vocab)) : [];
+    this.#byteHasToken = BYTE_TO_CHAR.map((char) => this.#vocab.has(char));
+    const missing = data.unknown === null ? BYTE_TO_CHAR.filter((char) => !this.#vocab.has(char)) : [];
     this.#unknownId = data.unknown === null ? null : data.tokens.indexOf(data.unknown);
-    if (this.#unknownId !== null) vocab[data.unknown] = this.#unknownId;
+    if (this.#unknownId !== null) this.#vocab.set(data.unknown, this.#unknownId);
+    this.#ignoreMerges = data.ignoreMerges;
+    this.#pairs = new BytePairs(data.merges);
+    // Its model is not used: filling it took longer than the whole of this.
     this.#library = new Library(
       {
         added_tokens: [],
@@ -97,7 +109,7 @@ export class Tokenizer {
         },
         post_processor: null,
         decoder: null,
-        model: { type: 'BPE', vocab, merges: data.merges, unk_token: data.unknown, ignore_merges: data.ignoreMerges },
+        model: { type: 'BPE', vocab: {}, merges: [], unk_token: null },
       },
       {},
     );
@@ -140,7 +152,7 @@ export class Tokenizer {
   #encodePlain(text, offset, tokens) {
     if (text === '') return;
     const pieces = this.#library.pre_tokenizer(text, {}).filter((/** @type {string} */ piece) => piece !== '');
-    const ids = this.#library.model(pieces).map((/** @type {string} */ token) => this.#library.token_to_id(token));
+    const ids = pieces.flatMap((/** @type {string} */ piece) => this.#idsOf(piece));
     const characters = [...characterSpans(text)];
     let next = 0; // character
     let used = 0; // bytes of it that are behind us
@@ -188,6 +200,19 @@ export class Tokenizer {
   }
 
   /**
+   * @param {string} word   in byte-level spelling
+   * @returns {number[]} without what has no token and no unknown token to stand for it
+   */
+  #idsOf(word) {
+    const whole = this.#ignoreMerges ? this.#vocab.get(word) : undefined;
+    if (whole !== undefined) return [whole];
+    return this.#pairs
+      .split(word)
+      .map((piece) => this.#vocab.get(piece) ?? this.#unknownId)
+      .filter((id) => id !== null);
+  }
+
+  /**
    * Whether some token stands for this byte of a text.
    * @param {number} byte
    */
@@ -200,14 +225,14 @@ export class Tokenizer {
    * @param {number} id
    */
   bytes(id) {
-    const bytes = this.#bytes[id];
-    if (bytes === undefined) {
+    const token = this.#tokens[id];
+    if (token === undefined) {
       throw new LookbackError(
         'bad_token',
         `token id ${id} is outside the vocabulary, expected a whole number from 0 to ${this.size - 1}`,
       );
     }
-    return bytes;
+    return (this.#bytes[id] ??= this.#added.has(id) ? utf8.encode(token) : tokenBytes(token));
   }
 
   /**

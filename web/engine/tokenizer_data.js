@@ -6,7 +6,7 @@ import { LookbackError } from './errors.js';
 /**
  * @typedef {object} TokenizerData
  * @property {string[]} tokens            by id; byte-level spelling, special tokens as they are
- * @property {[string, string][]} merges  most important first
+ * @property {string[]} merges            'LEFT RIGHT', most important first
  * @property {{id: number, content: string, special: boolean}[]} added   matched whole before anything else
  * @property {('digit' | 'digits' | 'words')[]} splits   steps before bytes
  * @property {boolean} ignoreMerges       a word that is a token is never merged
@@ -59,7 +59,7 @@ export function fromGguf(gguf) {
     if (type === GGML_CONTROL || type === GGML_USER_DEFINED)
       added.push({ id, content: tokens[id], special: type === GGML_CONTROL });
   });
-  const merges = readBlob(gguf.merges, 'tokenizer.ggml.merges').map((merge, index) => splitMerge(merge, index));
+  const merges = readBlob(gguf.merges, 'tokenizer.ggml.merges');
   return validated({
     tokens,
     merges,
@@ -139,7 +139,7 @@ export function fromTokenizerJson(text, { config = null, tokenizerConfig = null,
     return { id: token.id, content: token.content, special: token.special === true };
   });
   const merges = model.merges.map((/** @type {any} */ merge, /** @type {number} */ index) =>
-    typeof merge === 'string' ? splitMerge(merge, index) : pairOf(merge, index, name),
+    typeof merge === 'string' ? merge : joinedPair(merge, index, name),
   );
   const settings = tokenizerConfig ? parseObject(tokenizerConfig, 'tokenizer_config.json') : {};
   const modelConfig = config ? parseObject(config, 'config.json') : {};
@@ -223,16 +223,15 @@ function validated(data, name = 'tokenizer.ggml') {
     }
     known.set(tokens[id], id);
   }
-  merges.forEach(([left, right], index) => {
-    for (const part of [left, right, left + right]) {
-      if (!known.has(part)) {
-        throw new LookbackError(
-          'bad_tokenizer',
-          `${name}: merge ${index} joins ${JSON.stringify(left)} and ${JSON.stringify(right)}, but ${JSON.stringify(part)} is no token`,
-        );
-      }
-    }
-  });
+  for (let index = 0; index < merges.length; index++) {
+    const [left, right] = splitMerge(merges[index], index);
+    if (known.has(left) && known.has(right) && known.has(left + right)) continue;
+    const lacking = [left, right, left + right].find((part) => !known.has(part));
+    throw new LookbackError(
+      'bad_tokenizer',
+      `${name}: merge ${index} joins ${JSON.stringify(left)} and ${JSON.stringify(right)}, but ${JSON.stringify(lacking)} is no token`,
+    );
+  }
   for (const [what, id] of /** @type {[string, number | null][]} */ ([
     ['bos', data.bosId],
     ['eos', data.eosId],
@@ -252,6 +251,8 @@ export function readBlob(blob, name) {
   const view = new DataView(blob.buffer, blob.byteOffset, blob.byteLength);
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   const strings = [];
+  const decode = (/** @type {number} */ from, /** @type {number} */ to) =>
+    shortText(blob, from, to) ?? decoder.decode(blob.subarray(from, to));
   let at = 0;
   while (at < blob.length) {
     if (at + 4 > blob.length || at + 4 + view.getUint32(at, true) > blob.length) {
@@ -260,13 +261,39 @@ export function readBlob(blob, name) {
     const size = view.getUint32(at, true);
     at += 4;
     try {
-      strings.push(decoder.decode(blob.subarray(at, at + size)));
+      strings.push(decode(at, at + size));
     } catch {
       throw new LookbackError('bad_tokenizer', `${name}: entry ${strings.length} is not UTF-8`);
     }
     at += size;
   }
   return strings;
+}
+
+/** @type {number[]} */
+const codes = [];
+
+/**
+ * UTF-8 of short strings of one- and two-byte characters, which nearly all tokens and merges are: asking the decoder a hundred thousand
+ * times takes longer than all else. Null for others.
+ * @param {Uint8Array} bytes
+ * @param {number} from
+ * @param {number} to
+ */
+function shortText(bytes, from, to) {
+  if (to - from > 64) return null;
+  codes.length = 0;
+  for (let at = from; at < to; at++) {
+    const byte = bytes[at];
+    if (byte < 0x80) {
+      codes.push(byte);
+    } else {
+      // C2 to DF and one more; everything else, right or wrong, is the decoder's.
+      if (byte < 0xc2 || byte > 0xdf || at + 1 === to || (bytes[at + 1] & 0xc0) !== 0x80) return null;
+      codes.push(((byte & 0x1f) << 6) | (bytes[++at] & 0x3f));
+    }
+  }
+  return String.fromCharCode.apply(null, codes);
 }
 
 /**
@@ -291,14 +318,14 @@ function splitMerge(merge, index) {
  * @param {string} name
  * @returns {[string, string]}
  */
-function pairOf(merge, index, name) {
+function joinedPair(merge, index, name) {
   if (!Array.isArray(merge) || merge.length !== 2 || merge.some((part) => typeof part !== 'string')) {
     throw new LookbackError(
       'bad_tokenizer',
       `${name}: merge ${index} is ${JSON.stringify(merge)}, expected two tokens`,
     );
   }
-  return [merge[0], merge[1]];
+  return `${merge[0]} ${merge[1]}`;
 }
 
 /**

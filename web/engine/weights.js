@@ -10,6 +10,7 @@ import { createProgress } from './progress.js';
 import { refuseOtherContent, sniff, SNIFF_BYTES } from './sniff.js';
 import { noStore } from './storage.js';
 import { openAddress, openLocal, openShards } from './stored_file.js';
+import { Tokenizer } from './tokenizer.js';
 import { fromGguf, fromTokenizerJson } from './tokenizer_data.js';
 import { unwrap } from './unwrap.js';
 
@@ -62,6 +63,8 @@ async function loadOnce({ source, sha256, store, environment, createEngine, sign
   const opened = [];
   /** @type {any} */
   let engine = null;
+  /** @type {import('./tokenizer.js').Tokenizer | null} */
+  let tokenizer = null;
   try {
     const feed = async (
       /** @type {PlannedFile} */ planned,
@@ -72,13 +75,22 @@ async function loadOnce({ source, sha256, store, environment, createEngine, sign
       const file = await open(planned, { sha256: expected, store, environment, progress, signal });
       opened.push(file);
       engine ??= await createEngine(file.bytes);
-      return feedEngine(engine, file, { name, where: whereIs(planned.ref), signal, beforeOthers: needConfig });
+      const where = whereIs(planned.ref);
+      return feedEngine(engine, file, { name, where, signal, beforeOthers: needConfig, onHeader: needTokenizer });
     };
     /** @type {{config: string, tokenizer: string, tokenizerConfig: string | null} | null} */
     let side = null;
     // Before the weights of a format that needs them, so that nobody waits for a download that cannot be used.
     const needConfig = async () => {
       side ??= await sideFiles(source, home, network);
+    };
+    // As soon as it can be: the rest of the file is still to come or being hashed.
+    const needTokenizer = async () => {
+      tokenizer ??= new Tokenizer(
+        side
+          ? fromTokenizerJson(side.tokenizer, { config: side.config, tokenizerConfig: side.tokenizerConfig })
+          : await ggufTokenizer(engine, source, network),
+      );
     };
     const external = [];
     for (const planned of files)
@@ -94,16 +106,11 @@ async function loadOnce({ source, sha256, store, environment, createEngine, sign
     throwIfAborted(signal);
 
     progress.add('prepare', 0, 1);
-    const tokenizerData = side
-      ? fromTokenizerJson(side.tokenizer, { config: side.config, tokenizerConfig: side.tokenizerConfig })
-      : await ggufTokenizer(engine, source, network);
+    await needTokenizer();
     if (side) unwrap(engine.setConfig(side.config));
     const info = unwrap(engine.open());
-    if (tokenizerData.tokens.length > info.vocab) {
-      throw new LookbackError(
-        'bad_tokenizer',
-        `the tokenizer has ${tokenizerData.tokens.length} tokens, the weights ${info.vocab}`,
-      );
+    if (tokenizer.size > info.vocab) {
+      throw new LookbackError('bad_tokenizer', `the tokenizer has ${tokenizer.size} tokens, the weights ${info.vocab}`);
     }
     progress.add('prepare', 1, 1);
     progress.finish('prepare');
@@ -120,7 +127,7 @@ async function loadOnce({ source, sha256, store, environment, createEngine, sign
       stored: kept[0].stored,
       storedReason: kept[0].storedReason,
     };
-    return { engine, info, tokenizerData, weights };
+    return { engine, info, tokenizer, weights };
   } catch (error) {
     // Content that the engine refuses, or that has the wrong hash, is not kept for another try; a cut download is.
     const refused =
@@ -277,50 +284,50 @@ async function open({ ref, manifest }, reading) {
  * One file's bytes into the engine.
  * @param {any} engine
  * @param {import('./stored_file.js').WeightsFile} file
- * @param {{name?: string, where: string, signal: AbortSignal, inspectOnly?: boolean, beforeOthers?: () => Promise<void>}} options
- *   beforeOthers is called with the first bytes of a file that is not GGUF
+ * @param {{name?: string, where: string, signal: AbortSignal, inspectOnly?: boolean, beforeOthers?: () => Promise<void>,
+ *   onHeader?: () => Promise<void>}} options
+ *   beforeOthers is called with the first bytes of a file that is not GGUF, onHeader when the header is in
  * @returns {Promise<string[] | null>} external data files wanted next; null: the header was enough
  */
-async function feedEngine(engine, file, { name = file.name, where, signal, inspectOnly = false, beforeOthers }) {
+async function feedEngine(engine, file, { name = file.name, where, signal, inspectOnly = false, beforeOthers, onHeader }) {
   unwrap(engine.beginFile({ name, bytes: file.bytes ?? -1, inspectOnly }));
   let headerComplete = false;
   let first = new Uint8Array(0);
+  let count = 0;
   let begun = false;
   const begin = async () => {
     begun = true;
     refuseOtherContent(first, where);
     if (!isGguf(first)) await beforeOthers?.();
-    give(first);
+    const bytes = first;
+    first = null;
+    await give(bytes);
   };
-  const give = (/** @type {Uint8Array} */ bytes) => {
+  const give = async (/** @type {Uint8Array} */ bytes) => {
     for (let at = 0; at < bytes.length; at += FEED_BYTES) {
+      const hadHeader = headerComplete;
       const part = bytes.subarray(at, at + FEED_BYTES);
       // The view lives until the next call, since memory may grow.
       unwrap(engine.chunk(part.length)).set(part);
       headerComplete = unwrap(engine.commit(part.length)).headerComplete;
+      if (headerComplete && !hadHeader) await onHeader?.();
     }
   };
   for await (const chunk of file.chunks()) {
     throwIfAborted(signal);
+    count += chunk.length;
     if (begun) {
-      give(chunk);
+      await give(chunk);
     } else {
-      first = concatBytes([first, chunk]);
+      first = first.length === 0 ? chunk : concatBytes([first, chunk]);
       if (first.length >= SNIFF_BYTES) await begin();
     }
     // Reading on to the end would only cost time, unless that was the end.
-    if (inspectOnly && headerComplete && !readsWhole(file, first)) return null;
+    if (inspectOnly && headerComplete && !(file.bytes !== null && count >= file.bytes)) return null;
   }
   if (!begun) await begin();
   return unwrap(engine.endFile()).externalFiles;
 }
-
-/**
- * A file that came whole with its first piece.
- * @param {import('./stored_file.js').WeightsFile} file
- * @param {Uint8Array} first
- */
-const readsWhole = (file, first) => file.bytes !== null && first.length >= file.bytes;
 
 /** @param {Uint8Array} bytes */
 const isGguf = (bytes) => String.fromCharCode(...bytes.subarray(0, 3)) === 'GGU';
