@@ -5,11 +5,10 @@
 // first visit   from the server's last byte of weights to `ready`, empty cache
 // second visit  from the navigation to `ready`, weights from storage
 // memory        the peak of the renderer's resident set (VmHWM of /proc/PID/status, so on Linux alone), its worker included
-import { readFileSync } from 'node:fs';
-import { createReadStream, statSync } from 'node:fs';
+import { createReadStream, readFileSync, statSync } from 'node:fs';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
-import { launch, openPage, serveSite, SITE } from './support/browser.mjs';
+import { launch, serveSite, SITE } from './support/browser.mjs';
 
 const visits = Number(process.argv[2] ?? 3);
 const bytesPerSecond = Number(process.argv[3] ?? Infinity) * 1e6;
@@ -54,47 +53,62 @@ async function rendererOf(browser) {
   return renderers.sort((/** @type {any} */ a, /** @type {any} */ b) => b.cpuTime - a.cpuTime)[0].id;
 }
 
-/** Opens the page in a fresh browser's first tab or a later one, and waits until it is ready. */
+/**
+ * A tab without puppeteer's page, which would make the renderer keep every answer of the network for it to look at.
+ * @param {import('puppeteer-core').Browser} browser
+ */
+async function openTab(browser) {
+  const root = await browser.target().createCDPSession();
+  const { targetId } = await root.send('Target.createTarget', { url: 'about:blank' });
+  const { sessionId } = await root.send('Target.attachToTarget', { targetId, flatten: true });
+  const tab = root.connection().session(sessionId);
+  const evaluate = async (/** @type {string} */ expression) =>
+    (await tab.send('Runtime.evaluate', { expression, awaitPromise: true, returnByValue: true })).result.value;
+  return { tab, evaluate, close: () => root.send('Target.closeTarget', { targetId }) };
+}
+
+const NOTE_READY = `new MutationObserver((_changes, observer) => {
+  if (document.documentElement?.dataset.state !== 'ready') return;
+  window.readyAt = performance.timeOrigin + performance.now();
+  observer.disconnect();
+}).observe(document, { attributes: true, subtree: true, attributeFilter: ['data-state'] });`;
+
+/** Opens the page in a new tab and waits until it is ready. */
 async function visit(browser, url) {
-  const { page, wrong } = await openPage(browser);
-  await page.evaluateOnNewDocument(() => {
-    new MutationObserver((_changes, observer) => {
-      if (document.documentElement?.dataset.state !== 'ready') return;
-      window.readyAt = performance.timeOrigin + performance.now();
-      observer.disconnect();
-    }).observe(document, { attributes: true, subtree: true, attributeFilter: ['data-state'] });
-  });
+  const { tab, evaluate, close } = await openTab(browser);
+  await tab.send('Page.addScriptToEvaluateOnNewDocument', { source: NOTE_READY });
   sent = { bytes: 0, lastAt: 0 };
-  await page.goto(url);
-  await page.waitForFunction(() => window.readyAt !== undefined, { timeout: 300000, polling: 50 });
-  const { readyAt, begun } = await page.evaluate(() => ({ readyAt: window.readyAt, begun: performance.timeOrigin }));
-  if (wrong.length) console.error(wrong);
-  return { page, readyAt, begun };
+  await tab.send('Page.navigate', { url });
+  let readyAt;
+  while (readyAt === undefined) {
+    await new Promise((done) => setTimeout(done, 100));
+    readyAt = await evaluate('window.readyAt').catch(() => undefined);
+  }
+  const memory = memoryOf(await rendererOf(browser));
+  const { begun, about } = await evaluate(
+    '({ begun: performance.timeOrigin, about: document.querySelector("#weights").textContent })',
+  );
+  await close();
+  return { readyAt, begun, about, memory, sent };
 }
 
 const rows = [];
 const emptyPages = [];
 for (let count = 0; count < visits; count++) {
   const load = loadavg()[0];
-  const chrome = await launch();
-  const empty = (await openPage(chrome.browser)).page;
-  await empty.goto('about:blank');
+  const chrome = await launch({ unwatched: true });
+  const empty = await openTab(chrome.browser);
   emptyPages.push(memoryOf(await rendererOf(chrome.browser)).peak);
   await empty.close();
-
   const first = await visit(chrome.browser, site.url);
-  const firstMemory = memoryOf(await rendererOf(chrome.browser));
-  const firstSent = sent;
-  await first.page.close();
   const second = await visit(chrome.browser, site.url);
-  const secondMemory = memoryOf(await rendererOf(chrome.browser));
   rows.push({
-    'first: last byte → ready': (first.readyAt - firstSent.lastAt) / 1000,
+    'first: last byte → ready': (first.readyAt - first.sent.lastAt) / 1000,
     'first: navigation → ready': (first.readyAt - first.begun) / 1000,
-    'first: peak MB': firstMemory.peak,
+    'first: peak MB': first.memory.peak,
     'second: navigation → ready': (second.readyAt - second.begun) / 1000,
-    'second: peak MB': secondMemory.peak,
-    'second: weights over the network, bytes': sent.bytes,
+    'second: peak MB': second.memory.peak,
+    'second: weights over the network, bytes': second.sent.bytes,
     'load of the machine': load,
   });
   await chrome.close();

@@ -27,7 +27,7 @@ export class SourceChanged extends Error {}
  * @property {number} start            where `chunks` begins: the offset that was asked for, or 0
  * @property {string | null} validator ETag or Last-Modified
  * @property {Headers} headers
- * @property {() => AsyncGenerator<Uint8Array, void, void>} chunks
+ * @property {() => AsyncGenerator<Uint8Array, void, void>} chunks   each valid until the next is asked for
  */
 
 /**
@@ -127,29 +127,29 @@ export async function openDownload(
  */
 export async function downloadAll(url, options) {
   const parts = [];
-  for await (const chunk of (await openDownload(url, options)).chunks()) parts.push(chunk);
+  for await (const chunk of (await openDownload(url, options)).chunks()) parts.push(chunk.slice());
   return concatBytes(parts);
 }
 
 /**
  * The whole of a file whose size is known, straight into its place.
  * @param {string} url
- * @param {number} size   what it should have; less may come
+ * @param {Uint8Array} room   as large as the file should be; less may come
  * @param {Parameters<typeof openDownload>[1] & {onChunk?: (bytes: number) => void}} options
  * @returns {Promise<Uint8Array>}
  */
-export async function downloadSized(url, size, { onChunk, ...options }) {
-  const bytes = new Uint8Array(size);
+export async function downloadSized(url, room, { onChunk, ...options }) {
+  const size = room.length;
   let count = 0;
   for await (const chunk of (await openDownload(url, options)).chunks()) {
     if (count + chunk.length > size) {
       throw new LookbackError('size_mismatch', `${url} has more than ${size} bytes, the manifest says ${size}`);
     }
-    bytes.set(chunk, count);
+    room.set(chunk, count);
     count += chunk.length;
     onChunk?.(chunk.length);
   }
-  return bytes.subarray(0, count);
+  return room.subarray(0, count);
 }
 
 /**
@@ -219,8 +219,37 @@ async function request({ url, signal, fetch, times }, offset, validator, failure
   }
 }
 
+/** Room for one piece of an answer. */
+const PIECE_BYTES = 1 << 18;
+
 /**
- * The bytes of an answer; a silence of stallMs ends it with an error.
+ * Pieces of a body, read into one and the same buffer where the browser can: a fresh one each would stay in memory until the collector
+ * runs, a whole model's worth in a fast download.
+ * @param {ReadableStream<Uint8Array>} body
+ */
+function readerOf(body) {
+  /** @type {any} */
+  let reader = null;
+  try {
+    reader = body.getReader({ mode: 'byob' });
+  } catch {
+    const plain = body.getReader();
+    return { read: () => plain.read(), cancel: () => plain.cancel() };
+  }
+  let buffer = new ArrayBuffer(PIECE_BYTES);
+  return {
+    /** @returns {Promise<ReadableStreamReadResult<Uint8Array>>} */
+    read: async () => {
+      const { done, value } = await reader.read(new Uint8Array(buffer));
+      if (value) buffer = value.buffer;
+      return { done, value };
+    },
+    cancel: () => reader.cancel(),
+  };
+}
+
+/**
+ * The bytes of an answer, each piece valid until the next is asked for; a silence of stallMs ends it with an error.
  * @param {{response: Response, stop: AbortController}} attempt
  * @param {AbortSignal | undefined} signal
  * @param {number} stallMs
@@ -228,7 +257,7 @@ async function request({ url, signal, fetch, times }, offset, validator, failure
  */
 async function* bodyOf({ response, stop }, signal, stallMs) {
   if (!response.body) return;
-  const reader = response.body.getReader();
+  const reader = readerOf(response.body);
   let ended = false;
   try {
     for (;;) {

@@ -14,7 +14,8 @@
  *
  * @typedef {object} StoredFile
  * @property {StoredRecord | null} record
- * @property {(index: number) => Promise<Uint8Array>} read        the chunk as stored, unverified; short where the file is
+ * @property {(index: number, room?: Uint8Array) => Promise<Uint8Array>} read   the chunk as stored, unverified, in `room` if that serves; short
+ *   where the file is
  * @property {(bytes: Uint8Array, sha256: string) => Promise<void>} append   after the last chunk of the record
  * @property {(record: StoredRecord) => Promise<void>} save
  * @property {() => Promise<void>} remove
@@ -144,8 +145,8 @@ async function openOpfs({ reading = false } = {}) {
       /** @type {StoredFile} */
       const file = {
         record: record?.address === address ? record : null,
-        read: async (index) => {
-          const bytes = new Uint8Array(file.record.chunks[index].bytes);
+        read: async (index, room) => {
+          const bytes = room ?? new Uint8Array(file.record.chunks[index].bytes);
           const count = data.read(bytes, { at: offsetOf(file.record, index) });
           return bytes.subarray(0, count);
         },

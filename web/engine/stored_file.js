@@ -105,13 +105,15 @@ export async function openAddress(url, { sha256, store, environment, progress, s
 
   async function* chunks() {
     let good = 0;
-    const stored = readAhead(record.chunks.length, 1, (index) => hashed(keeper, index));
+    const rooms = createRooms();
+    const stored = readAhead(record.chunks.length, 1, (index) => hashed(keeper, index, rooms));
     for (; good < record.chunks.length; good++) {
       throwIfAborted(signal);
       const { bytes: chunk, sha256: got } = await stored(good);
       if (got !== record.chunks[good].sha256) break;
       progress.add('read-from-cache', chunk.length, whole ? record.bytes : sizeOf(record));
       yield chunk;
+      rooms.giveBack(chunk);
     }
     if (whole && good === record.chunks.length) {
       outcome = { sha256: record.sha256, verified: sha256 ? 'option' : /** @type {any} */ (record).verified };
@@ -183,6 +185,7 @@ export async function openShards(ref, manifest, { sha256, store, environment, pr
   if (record.sha256 !== manifest.sha256) record = { ...emptyRecord(address), sha256: manifest.sha256 };
   Object.assign(record, { bytes: manifest.bytes, manifest });
 
+  const rooms = createRooms();
   /** @param {number} index */
   const fetchShard = async (index) => {
     const shard = manifest.shards[index];
@@ -195,7 +198,7 @@ export async function openShards(ref, manifest, { sha256, store, environment, pr
     /** @type {Uint8Array} */
     let bytes;
     if (file.kind === 'url') {
-      bytes = await downloadSized(file.url, shard.bytes, {
+      bytes = await downloadSized(file.url, rooms.take(shard.bytes), {
         ...network,
         onChunk: (size) => progress.add('download', size, missing),
       });
@@ -221,13 +224,14 @@ export async function openShards(ref, manifest, { sha256, store, environment, pr
 
   async function* chunks() {
     let index = 0;
-    const stored = readAhead(record.chunks.length, 1, (at) => hashed(keeper, at));
+    const stored = readAhead(record.chunks.length, 1, (at) => hashed(keeper, at, rooms));
     for (; index < record.chunks.length; index++) {
       throwIfAborted(signal);
       const { bytes, sha256: got } = await stored(index);
       if (got !== manifest.shards[index]?.sha256) break;
       progress.add('read-from-cache', bytes.length, manifest.bytes);
       yield bytes;
+      rooms.giveBack(bytes);
     }
     if (index < record.chunks.length) {
       record = { ...record, chunks: record.chunks.slice(0, index), complete: false };
@@ -242,6 +246,7 @@ export async function openShards(ref, manifest, { sha256, store, environment, pr
         written = record;
         yield bytes;
         await keeper.addWhole(bytes, manifest.shards[index].sha256, record);
+        rooms.giveBack(bytes);
       }
     } finally {
       stop.abort();
@@ -290,12 +295,30 @@ function readAhead(count, ahead, read) {
   };
 }
 
+/** Buffers used again and again: fresh ones would stay in memory until the collector runs, together as large as the model. */
+function createRooms() {
+  /** @type {ArrayBufferLike[]} */
+  const free = [];
+  return {
+    /** @param {number} size */
+    take: (size) => {
+      const fits = free.findIndex((buffer) => buffer.byteLength >= size);
+      return new Uint8Array(fits < 0 ? new ArrayBuffer(size) : free.splice(fits, 1)[0], 0, size);
+    },
+    /** @param {Uint8Array} bytes   used up by everybody */
+    giveBack: (bytes) => {
+      if (free.length < SHARDS_AHEAD + 1) free.push(bytes.buffer);
+    },
+  };
+}
+
 /**
  * @param {Awaited<ReturnType<typeof createKeeper>>} keeper
  * @param {number} index
+ * @param {ReturnType<typeof createRooms>} rooms
  */
-async function hashed(keeper, index) {
-  const bytes = await keeper.read(index);
+async function hashed(keeper, index, rooms) {
+  const bytes = await keeper.read(index, rooms.take(keeper.record.chunks[index].bytes));
   return { bytes, sha256: await sha256Of(bytes) };
 }
 
@@ -336,7 +359,8 @@ async function createKeeper(store, address) {
     record: file?.record ?? null,
     /** Whether the store holds something else than when it was opened. */
     changed: false,
-    read: async (/** @type {number} */ index) => (await trying((open) => open.read(index))) ?? new Uint8Array(0),
+    read: async (/** @type {number} */ index, /** @type {Uint8Array | undefined} */ room = undefined) =>
+      (await trying((open) => open.read(index, room))) ?? new Uint8Array(0),
     save: async (/** @type {StoredRecord} */ record) => {
       keeper.changed = true;
       unsaved = 0;

@@ -319,7 +319,8 @@ async function feedEngine(engine, file, { name = file.name, where, signal, inspe
     if (begun) {
       await give(chunk);
     } else {
-      first = first.length === 0 ? chunk : concatBytes([first, chunk]);
+      // A chunk may be gone when the next one comes; a large one is used up before.
+      first = first.length === 0 && chunk.length >= SNIFF_BYTES ? chunk : concatBytes([first, chunk]);
       if (first.length >= SNIFF_BYTES) await begin();
     }
     // Reading on to the end would only cost time, unless that was the end.

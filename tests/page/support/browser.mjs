@@ -28,8 +28,8 @@ const CHROMIUM_FLAGS = [
   '--disable-sync',
 ];
 
-/** @param {{browser?: 'chrome'|'firefox'}} [options] */
-export async function launch({ browser = 'chrome' } = {}) {
+/** @param {{browser?: 'chrome'|'firefox', unwatched?: boolean}} [options]   unwatched: puppeteer leaves the tabs alone */
+export async function launch({ browser = 'chrome', unwatched = false } = {}) {
   const executablePath = browser === 'chrome' ? CHROMIUM : FIREFOX;
   assert.ok(executablePath, `${browser} is not installed`);
   const userDataDir = mkdtempSync(join(tmpdir(), 'lookback-page-'));
@@ -40,6 +40,7 @@ export async function launch({ browser = 'chrome' } = {}) {
     userDataDir,
     args: browser === 'chrome' ? CHROMIUM_FLAGS : [],
     protocolTimeout: 180000,
+    ...(unwatched ? { targetFilter: (target) => target.type() === 'browser', waitForInitialPage: false } : {}),
   });
   return {
     browser: opened,
