@@ -289,7 +289,11 @@ async function open({ ref, manifest }, reading) {
  *   beforeOthers is called with the first bytes of a file that is not GGUF, onHeader when the header is in
  * @returns {Promise<string[] | null>} external data files wanted next; null: the header was enough
  */
-async function feedEngine(engine, file, { name = file.name, where, signal, inspectOnly = false, beforeOthers, onHeader }) {
+async function feedEngine(
+  engine,
+  file,
+  { name = file.name, where, signal, inspectOnly = false, beforeOthers, onHeader },
+) {
   unwrap(engine.beginFile({ name, bytes: file.bytes ?? -1, inspectOnly }));
   let headerComplete = false;
   let first = new Uint8Array(0);
