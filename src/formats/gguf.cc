@@ -95,16 +95,20 @@ Result<GgufReader::Progress> GgufReader::parse_item(base::ByteReader& in) {
   }
 }
 
-Result<void> GgufReader::check_claim(const base::ByteReader& in, std::string_view what, std::uint64_t n,
+std::string GgufReader::Subject::text() const {
+  return std::string(words) + (key.empty() ? "" : in_quotes(key)) + std::string(after);
+}
+
+Result<void> GgufReader::check_claim(const base::ByteReader& in, const Subject& subject, std::uint64_t n,
                                      std::uint64_t item_bytes, std::uint64_t most) const {
   const std::uint64_t offset = offset_of(in);
   if (n > most) {
     return refuse(ErrorCode::kBadHeader, file_,
-                  std::string(what) + " " + std::to_string(n) + ", expected at most " + std::to_string(most), offset);
+                  subject.text() + " " + std::to_string(n) + ", expected at most " + std::to_string(most), offset);
   }
   if (n_bytes_ && n * item_bytes > *n_bytes_ - std::min(*n_bytes_, offset)) {
     return refuse(ErrorCode::kTruncated, file_,
-                  std::string(what) + " " + std::to_string(n) + ", but the file ends after another " +
+                  subject.text() + " " + std::to_string(n) + ", but the file ends after another " +
                       std::to_string(*n_bytes_ - std::min(*n_bytes_, offset)) + " bytes",
                   offset);
   }
@@ -112,11 +116,11 @@ Result<void> GgufReader::check_claim(const base::ByteReader& in, std::string_vie
 }
 
 /// u64 length, bytes. Nothing where more must come; an impossible length is refused before it is waited for.
-Result<std::optional<std::string_view>> GgufReader::parse_string(base::ByteReader& in, std::string_view what,
+Result<std::optional<std::string_view>> GgufReader::parse_string(base::ByteReader& in, const Subject& subject,
                                                                  std::uint64_t longest) const {
   const auto length = in.number<std::uint64_t>();
   if (!in.ok()) return std::optional<std::string_view>();
-  LOOKBACK_TRY(check_claim(in, std::string(what) + ": length", length, 1, longest));
+  LOOKBACK_TRY(check_claim(in, {subject.words, subject.key, ": length"}, length, 1, longest));
   const std::string_view text = in.text(length);
   return in.ok() ? std::optional(text) : std::nullopt;
 }
@@ -132,10 +136,10 @@ Result<GgufReader::Progress> GgufReader::parse_counts(base::ByteReader& in) {
                   4);
   }
   const auto n_tensors = in.number<std::uint64_t>();
-  if (in.ok()) LOOKBACK_TRY(check_claim(in, "tensor count", n_tensors, kLeastTensorInfoBytes, kMaxEntries));
+  if (in.ok()) LOOKBACK_TRY(check_claim(in, {"tensor count"}, n_tensors, kLeastTensorInfoBytes, kMaxEntries));
   const auto n_key_values = in.number<std::uint64_t>();
   if (!in.ok()) return Progress::kWait;
-  LOOKBACK_TRY(check_claim(in, "key/value count", n_key_values, kLeastKeyValueBytes, kMaxEntries));
+  LOOKBACK_TRY(check_claim(in, {"key/value count"}, n_key_values, kLeastKeyValueBytes, kMaxEntries));
   n_tensors_left_ = n_tensors;
   n_key_values_left_ = n_key_values;
   stage_ = Stage::kKeyValues;
@@ -143,7 +147,7 @@ Result<GgufReader::Progress> GgufReader::parse_counts(base::ByteReader& in) {
 }
 
 Result<GgufReader::Progress> GgufReader::parse_key_value(base::ByteReader& in) {
-  auto key = parse_string(in, "a key", kMaxNameBytes);
+  auto key = parse_string(in, {"a key"}, kMaxNameBytes);
   if (!key) return key.error();
   const auto type = in.number<std::uint32_t>();
   if (!in.ok()) return Progress::kWait;
@@ -158,7 +162,7 @@ Result<GgufReader::Progress> GgufReader::parse_key_value(base::ByteReader& in) {
   }
   if (type == kArray) return parse_array_head(in, name);
   if (type == kString) {
-    auto text = parse_string(in, "key " + in_quotes(name), kMaxStringBytes);
+    auto text = parse_string(in, {"key ", name}, kMaxStringBytes);
     if (!text) return text.error();
     if (!in.ok()) return Progress::kWait;
     metadata_.set(std::string(name), std::string(**text));
@@ -184,8 +188,7 @@ Result<GgufReader::Progress> GgufReader::parse_array_head(base::ByteReader& in, 
   if (type >= std::size(kGgufValueBytes) || type == kArray) return bad_type("a number or string");
   if ((key == kTokensKey || key == kMergesKey) && type != kString) return bad_type("8 (string)");
   if (key == kTokenTypesKey && type != kI32 && type != kU32) return bad_type("5 (i32)");
-  LOOKBACK_TRY(
-      check_claim(in, "key " + in_quotes(key) + ": element count", n, kGgufValueBytes[type], kMaxArrayElements));
+  LOOKBACK_TRY(check_claim(in, {"key ", key, ": element count"}, n, kGgufValueBytes[type], kMaxArrayElements));
   metadata_.set(std::string(key), ArrayNote{n});
   array_ = {std::string(key), type, n};
   stage_ = Stage::kArray;
@@ -195,7 +198,7 @@ Result<GgufReader::Progress> GgufReader::parse_array_head(base::ByteReader& in, 
 
 Result<GgufReader::Progress> GgufReader::parse_array_elements(base::ByteReader& in) {
   if (array_.type == kString) {
-    auto text = parse_string(in, "an element of key " + in_quotes(array_.key), kMaxStringBytes);
+    auto text = parse_string(in, {"an element of key ", array_.key}, kMaxStringBytes);
     if (!text) return text.error();
     if (!in.ok()) return Progress::kWait;
     if (array_.key == kTokensKey) tokenizer_.tokens.append(**text);
@@ -240,7 +243,7 @@ Result<void> GgufReader::key_values_done() {
 }
 
 Result<GgufReader::Progress> GgufReader::parse_tensor_info(base::ByteReader& in) {
-  auto parsed_name = parse_string(in, "a tensor's name", kMaxNameBytes);
+  auto parsed_name = parse_string(in, {"a tensor's name"}, kMaxNameBytes);
   if (!parsed_name) return parsed_name.error();
   const std::uint64_t dims_offset = offset_of(in);
   const auto n_dims = in.number<std::uint32_t>();

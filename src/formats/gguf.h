@@ -43,7 +43,15 @@ class GgufReader final : public FormatReader {
   Result<Progress> parse_array_head(base::ByteReader& in, std::string_view key);
   Result<Progress> parse_array_elements(base::ByteReader& in);
   Result<Progress> parse_tensor_info(base::ByteReader& in);
-  Result<std::optional<std::string_view>> parse_string(base::ByteReader& in, std::string_view what,
+  /// What a message speaks of. Put into words only when there is one: a vocabulary has a hundred thousand strings.
+  struct Subject {
+    std::string_view words;
+    std::string_view key = {};  ///< in quotes after the words, where there is one
+    std::string_view after = {};
+
+    std::string text() const;
+  };
+  Result<std::optional<std::string_view>> parse_string(base::ByteReader& in, const Subject& subject,
                                                        std::uint64_t longest) const;
 
   void array_done();
@@ -52,8 +60,8 @@ class GgufReader final : public FormatReader {
   Result<void> check_end(std::uint64_t file_size) const;
 
   /// Holds a claim of n items of item_bytes each against what the file can still contain.
-  Result<void> check_claim(const base::ByteReader& in, std::string_view what, std::uint64_t n, std::uint64_t item_bytes,
-                           std::uint64_t most) const;
+  Result<void> check_claim(const base::ByteReader& in, const Subject& subject, std::uint64_t n,
+                           std::uint64_t item_bytes, std::uint64_t most) const;
   std::uint64_t offset_of(const base::ByteReader& in) const { return pending_.offset() + in.position(); }
   std::string where() const;
   Error with_file(const Error& error) const;
