@@ -1,7 +1,7 @@
 // make_shards.mjs WEIGHTS FOLDER: cuts a weights file into shards that static hosts accept (8 MiB each: some refuse files over
 // 25 MiB, and a shard is in memory whole) and writes the manifest that web/engine/manifest.js describes. Shards and hashes that are there already are kept.
 import { createHash } from 'node:crypto';
-import { mkdir, open, readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, open, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
 
 const SHARD_BYTES = 8 * 1024 * 1024;
@@ -18,9 +18,11 @@ const { size, mtimeMs } = await stat(weights);
 
 // The source's size and time are kept beside the shards, not in the manifest: they are nobody's business on the site.
 const stampPath = join(folder, '..', `.${name}.stamp`);
-const stamp = `${size} ${mtimeMs}`;
+const stamp = `${size} ${mtimeMs} ${SHARD_BYTES}`;
 if ((await readFile(stampPath, 'utf8').catch(() => '')) === stamp) process.exit(0);
 
+// New files, never the old ones written over: a built site may hold links to those.
+await rm(folder, { recursive: true, force: true });
 await mkdir(folder, { recursive: true });
 const whole = createHash('sha256');
 const shards = [];

@@ -100,7 +100,7 @@ const emptyPages = [];
 for (let count = 0; count < visits; count++) {
   const load = loadavg()[0];
   const chrome = await launch({ unwatched: true });
-  const empty = await openTab(chrome.browser);
+  await openTab(chrome.browser);
   emptyPages.push(memoryOf(await rendererOf(chrome.browser)).peak);
   const first = await visit(chrome.browser, site.url);
   const second = await visit(chrome.browser, site.url);

@@ -316,7 +316,7 @@ function splitMerge(merge, index) {
  * @param {any} merge
  * @param {number} index
  * @param {string} name
- * @returns {[string, string]}
+ * @returns {string}
  */
 function joinedPair(merge, index, name) {
   if (!Array.isArray(merge) || merge.length !== 2 || merge.some((part) => typeof part !== 'string')) {

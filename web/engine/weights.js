@@ -296,6 +296,7 @@ async function feedEngine(
 ) {
   unwrap(engine.beginFile({ name, bytes: file.bytes ?? -1, inspectOnly }));
   let headerComplete = false;
+  /** @type {Uint8Array} */
   let first = new Uint8Array(0);
   let count = 0;
   let begun = false;
