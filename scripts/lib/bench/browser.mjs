@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib';
 import puppeteer from 'puppeteer-core';
 
 import { serveFolder } from '../static_server.mjs';
-import { ATTENTION, CURVE, CURVE_TOKENS, DECODE, PREFILL } from './configurations.mjs';
+import { ATTENTION, CURVE_TOKENS, DECODE, PREFILL } from './configurations.mjs';
 
 export const FLAGS = [
   '--no-sandbox',
@@ -79,14 +79,14 @@ export async function browserRound(configuration, { folder, chromium, prompts })
     const plan = {
       prefill: PREFILL,
       decode: DECODE,
-      curve: CURVE,
-      curveTokens: CURVE_TOKENS,
       attention: configuration.attention ?? false,
     };
     const named = { ...prompts, attention: prompts[ATTENTION] };
     const first = await visit({ plan, prompts: named }, async (page) => ({ memoryBytes: await wasmMemory(page) }));
     const code = [...files].filter(isCode).reduce((sum, file) => sum + gzipped(file), 0);
-    const again = await visit({ plan: null });
+    // Long prompts come after the memory was read: it never shrinks.
+    const { curve: lengths } = configuration;
+    const again = await visit({ plan: lengths ? { curve: lengths, curveTokens: CURVE_TOKENS } : null, prompts: named });
     let { attentionMs = null } = first;
     if (configuration.attentionModel)
       ({ attentionMs } = await visit({
@@ -96,7 +96,7 @@ export async function browserRound(configuration, { folder, chromium, prompts })
       }));
     if (first.isolated !== configuration.isolated)
       throw new Error(`the page is ${first.isolated ? '' : 'not '}isolated`);
-    return { ...first, readyFromCacheMs: again.loadMs, attentionMs, codeBytes: code };
+    return { ...first, curve: again.curve ?? [], readyFromCacheMs: again.loadMs, attentionMs, codeBytes: code };
   } finally {
     await browser.close();
     await server.close();

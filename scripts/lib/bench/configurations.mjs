@@ -4,8 +4,9 @@ export const PEERS = ['wllama', 'ort', 'llama.cpp'];
 export const PREFILL = [14, 128, 512];
 export const DECODE = { after: 128, tokens: 64 };
 export const ATTENTION = 64;
-export const CURVE = [32, 256, 1024];
-export const CURVE_TOKENS = 8;
+/** How speed falls as the prompt grows; of Lookback alone, since slow peers would need minutes. */
+export const CURVE = [128, 512, 2048];
+export const CURVE_TOKENS = 16;
 const GGUF = '/models/weights.gguf';
 
 /**
@@ -18,6 +19,7 @@ const GGUF = '/models/weights.gguf';
  * @property {string} [model] address
  * @property {string} [attentionModel] another model, if attention needs one
  * @property {boolean} [attention] whether the runtime gives attention at all
+ * @property {number[]} [curve] lengths at which the curve is measured, none by default
  */
 
 /**
@@ -37,6 +39,7 @@ export function configurations({ against, threads }) {
           isolated: true,
           model: GGUF,
           attention: true,
+          curve: CURVE,
         });
     if (against.includes('wllama'))
       runs.push({ runtime: 'wllama', variant: '', precision: 'Q4_1', threads: count, isolated: true, model: GGUF });

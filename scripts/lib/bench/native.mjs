@@ -2,13 +2,13 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-import { CURVE, CURVE_TOKENS, DECODE, PREFILL } from './configurations.mjs';
+import { DECODE, PREFILL } from './configurations.mjs';
 
 /** @param {{threads: number}} configuration @param {{python: string, weights: string, prompts: object}} where */
 export function nativeRound({ threads }, { python, weights, prompts }) {
   const input = JSON.stringify({
     prompts,
-    plan: { prefill: PREFILL, decode: DECODE, curve: CURVE, curveTokens: CURVE_TOKENS },
+    plan: { prefill: PREFILL, decode: DECODE },
   });
   const script = fileURLToPath(new URL('./native_llama.py', import.meta.url));
   const { status, stdout, stderr } = spawnSync(python, [script, weights, String(threads)], {

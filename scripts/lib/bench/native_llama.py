@@ -70,10 +70,6 @@ def main():
     runtime.run(ids(128), 4)
     prefill = [{"tokens": n, "ms": runtime.run(ids(n), 0)[0]} for n in plan["prefill"]]
     decode = {**plan["decode"], "ms": runtime.run(ids(plan["decode"]["after"]), plan["decode"]["tokens"])[1]}
-    curve = []
-    for n in plan["curve"]:
-        prefill_ms, decode_ms = runtime.run(ids(n), plan["curveTokens"])
-        curve.append({"tokens": n, "prefillMs": prefill_ms, "decodeMs": decode_ms, "decoded": plan["curveTokens"]})
     llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(runtime.context), True)
     logits = [float(x) for x in runtime.step(ids("words"))]
     print(
@@ -82,7 +78,7 @@ def main():
                 "loadMs": load_ms,
                 "prefill": prefill,
                 "decode": decode,
-                "curve": curve,
+                "curve": [],
                 "logits": {"logits": logits},
                 "memoryBytes": peak_bytes(),
                 "variant": "native",

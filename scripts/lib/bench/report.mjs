@@ -55,8 +55,37 @@ export function summarise(configuration, rounds) {
   };
 }
 
+const line = (cells) => `| ${cells.join(' | ')} |`;
+const rule = (head) => line(head.map((_, i) => (i ? '--:' : '---')));
 const digits = (x, n) => (x === null || x === undefined ? '–' : x.toFixed(n));
 const megabytes = (bytes) => (bytes === null ? '–' : Math.round(bytes / 1e6).toString());
+
+function nameOfRun(run) {
+  const name = [run.runtime, run.variant, run.precision]
+    .filter((part, i, all) => part && part !== all[i - 1])
+    .join(' ');
+  return run.isolated === false ? `${name}, not isolated` : name;
+}
+
+/** How speed falls with length: prefill, and decode after it. Lines of Markdown, none without a curve. */
+function curveTable(runs) {
+  const measured = runs.filter(({ curve }) => curve.length);
+  if (!measured.length) return [];
+  const lengths = measured[0].curve.map(({ tokens }) => tokens);
+  const head = [
+    'tokens a second',
+    'threads',
+    ...lengths.map((n) => `prefill ${n}`),
+    ...lengths.map((n) => `decode after ${n}`),
+  ];
+  const rows = measured.map((run) => [
+    nameOfRun(run),
+    run.threads,
+    ...run.curve.map((row) => digits(row.prefill_tok_s, 0)),
+    ...run.curve.map((row) => digits(row.decode_tok_s, 1)),
+  ]);
+  return ['', line(head), rule(head), ...rows.map(line)];
+}
 
 /** @param {{machine: any, runs: any[]}} report @returns {string} Markdown */
 export function table({ machine, runs }) {
@@ -75,11 +104,8 @@ export function table({ machine, runs }) {
     'logit error',
   ];
   const rows = runs.map((run) => {
-    const name = [run.runtime, run.variant, run.precision]
-      .filter((part, i, all) => part && part !== all[i - 1])
-      .join(' ');
     return [
-      run.isolated === false ? `${name}, not isolated` : name,
+      nameOfRun(run),
       run.threads,
       digits(run.load_ms / 1000, 2),
       run.ready_from_cache_ms === null ? '–' : digits(run.ready_from_cache_ms / 1000, 2),
@@ -91,7 +117,6 @@ export function table({ machine, runs }) {
       Number(run.logit_error.toPrecision(2)),
     ];
   });
-  const line = (cells) => `| ${cells.join(' | ')} |`;
   return [
     `Medians of ${runs[0].rounds} rounds on ${machine.cpu}, ${machine.cores} cores, ${machine.browser}, ${machine.date.slice(0, 10)}; load average ${machine.load_average
       .map((load) => load.toFixed(1))
@@ -101,7 +126,8 @@ export function table({ machine, runs }) {
     `MB: WebAssembly memory (llama.cpp: resident size); logit error: largest, against float64 (wllama: of its top log-probabilities).`,
     '',
     line(head),
-    line(head.map((_, i) => (i ? '--:' : '---'))),
+    rule(head),
     ...rows.map(line),
+    ...curveTable(runs),
   ].join('\n');
 }

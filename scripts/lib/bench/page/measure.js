@@ -34,17 +34,15 @@ export async function measure(visit) {
     const { decodeMs, ids } = await runtime.run(prompts[after], tokens);
     if (ids && ids.length < tokens) throw new Error(`stopped after ${ids.length} of ${tokens} tokens`);
     result.decode = { after, tokens, ms: decodeMs };
+    result.logits = await runtime.logits(prompts.words);
+  }
+  if (plan.curve) {
+    for (const length of [128, 128]) await runtime.run(prompts[length], plan.curveTokens);
     result.curve = [];
     for (const length of plan.curve) {
-      const run = await runtime.run(prompts[length], plan.curveTokens);
-      result.curve.push({
-        tokens: length,
-        prefillMs: run.prefillMs,
-        decodeMs: run.decodeMs,
-        decoded: plan.curveTokens,
-      });
+      const { prefillMs, decodeMs } = await runtime.run(prompts[length], plan.curveTokens);
+      result.curve.push({ tokens: length, prefillMs, decodeMs, decoded: plan.curveTokens });
     }
-    result.logits = await runtime.logits(prompts.words);
   }
   return result;
 }
