@@ -349,11 +349,9 @@ class SimdMatmul {
     v128_t total[2] = {wasm_f32x4_splat(0), wasm_f32x4_splat(0)};
     const v128_t mask = load(simd_constants.low_nibble_i8.data());
     for (std::uint32_t i = 0; i < n_units; ++i, ++x, unit += unit_bytes(L)) {
-      v128_t low_sum[P][2];
-      v128_t high_sum[P][2];
-      for (std::uint32_t p = 0; p < P; ++p) {
-        for (std::uint32_t half = 0; half < 2; ++half) low_sum[p][half] = high_sum[p][half] = wasm_i32x4_splat(0);
-      }
+      // Sums of 16 bits: 8 dots of two products, each at most 128 · 15, stay below 2^15.
+      v128_t sum[P][2];
+      for (auto& plane : sum) plane[0] = plane[1] = wasm_i16x8_splat(0);
       const std::byte* codes = unit;
       const std::int8_t* word = &x->planes[0][0];
       LOOKBACK_ROLLED
@@ -364,8 +362,8 @@ class SimdMatmul {
           const v128_t high = wasm_v128_and(wasm_u16x8_shr(rows, 4), mask);
           for (std::uint32_t p = 0; p < P; ++p) {
             const std::int8_t* plane = word + p * kUnitCols;
-            low_sum[p][half] = Isa::dot_bytes(wasm_v128_load32_splat(plane), low, low_sum[p][half]);
-            high_sum[p][half] = Isa::dot_bytes(wasm_v128_load32_splat(plane + 16), high, high_sum[p][half]);
+            sum[p][half] = wasm_i16x8_add(sum[p][half], Isa::dot_bytes(wasm_v128_load32_splat(plane), low));
+            sum[p][half] = wasm_i16x8_add(sum[p][half], Isa::dot_bytes(wasm_v128_load32_splat(plane + 16), high));
           }
         }
         codes += 32;
@@ -375,10 +373,11 @@ class SimdMatmul {
       const v128_t scale = wasm_v128_load32_splat(&x->scale);
       const v128_t x_sum = wasm_v128_load32_splat(&x->sum);
       for (std::uint32_t half = 0; half < 2; ++half) {
-        const auto sum = [&](std::uint32_t p) { return wasm_i32x4_add(low_sum[p][half], high_sum[p][half]); };
+        const auto row_sums = [&](std::uint32_t p) { return wasm_i32x4_extadd_pairwise_i16x8(sum[p][half]); };
         // 16 bits · 15 · 32 columns stay below 2^24, so the conversion is exact.
-        v128_t value = wasm_f32x4_convert_i32x4(wasm_i32x4_add(wasm_i32x4_shl(sum(0), 8), sum(1)));
-        if constexpr (P == 3) value = Isa::madd(wasm_f32x4_convert_i32x4(sum(2)), wasm_f32x4_splat(1.0F / 256), value);
+        v128_t value = wasm_f32x4_convert_i32x4(wasm_i32x4_add(wasm_i32x4_shl(row_sums(0), 8), row_sums(1)));
+        if constexpr (P == 3)
+          value = Isa::madd(wasm_f32x4_convert_i32x4(row_sums(2)), wasm_f32x4_splat(1.0F / 256), value);
         total[half] = Isa::madd(value, wasm_f32x4_mul(scale, s.scale[half]), total[half]);
         total[half] = Isa::madd(x_sum, s.minimum[half], total[half]);
       }
