@@ -18,10 +18,6 @@ namespace {
 using base::load_le;
 using quant::DType;
 
-// Where the scales of a unit start, behind the codes.
-constexpr std::uint32_t kQ4CodeBytes = 128;
-constexpr std::uint32_t kQ8CodeBytes = 256;
-
 Layout layout_of(DType dtype) {
   switch (dtype) {
     case DType::kF32:
@@ -67,25 +63,6 @@ void store_bytes(std::byte* unit, std::uint32_t lane, const std::byte* codes) {
 }
 
 }  // namespace
-
-std::uint32_t unit_bytes(Layout layout) {
-  switch (layout) {
-    case Layout::kQ4:
-      return kQ4CodeBytes + 2 * kPanelRows * 2;
-    case Layout::kQ4F:
-      return kQ4CodeBytes + 2 * kPanelRows * 4;
-    case Layout::kQ8:
-      return kQ8CodeBytes + kPanelRows * 2;
-    case Layout::kQ8F:
-      return kQ8CodeBytes + 3 * kPanelRows * 4;
-    case Layout::kF16:
-    case Layout::kBF16:
-      return kUnitCols * kPanelRows * 2;
-    case Layout::kF32:
-      return kUnitCols * kPanelRows * 4;
-  }
-  CHECK(false, "every layout has a size");
-}
 
 Result<PackedMatrix> PackedMatrix::create(DType dtype, std::uint32_t rows, std::uint32_t cols,
                                           const std::string& name) {

@@ -29,8 +29,29 @@ enum class Layout { kQ4, kQ4F, kQ8, kQ8F, kF16, kBF16, kF32 };
 inline constexpr std::uint32_t kPanelRows = 8;
 inline constexpr std::uint32_t kUnitCols = 32;
 
+// Where the scales of a unit start, behind the codes.
+inline constexpr std::uint32_t kQ4CodeBytes = kPanelRows * kUnitCols / 2;
+inline constexpr std::uint32_t kQ8CodeBytes = kPanelRows * kUnitCols;
+
 /// Bytes of one unit [8 rows, 32 columns].
-std::uint32_t unit_bytes(Layout layout);
+constexpr std::uint32_t unit_bytes(Layout layout) {
+  switch (layout) {
+    case Layout::kQ4:
+      return kQ4CodeBytes + 2 * kPanelRows * 2;
+    case Layout::kQ4F:
+      return kQ4CodeBytes + 2 * kPanelRows * 4;
+    case Layout::kQ8:
+      return kQ8CodeBytes + kPanelRows * 2;
+    case Layout::kQ8F:
+      return kQ8CodeBytes + 3 * kPanelRows * 4;
+    case Layout::kF16:
+    case Layout::kBF16:
+      return kUnitCols * kPanelRows * 2;
+    case Layout::kF32:
+      break;
+  }
+  return kUnitCols * kPanelRows * 4;
+}
 
 class PackedMatrix {
  public:

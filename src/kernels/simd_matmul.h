@@ -52,9 +52,12 @@ class SimdMatmul {
       std::size_t first = 0;
       for (const Product& product : products) {
         const std::size_t last = first + product.weights->n_panels();
-        for (std::size_t i = std::max(begin, first); i < std::min(end, last); ++i) {
-          multiply_panel(job, product, static_cast<std::uint32_t>(i - first), scratch);
+        auto panel = static_cast<std::uint32_t>(std::max(begin, first) - first);
+        const auto end_panel = static_cast<std::uint32_t>(std::max(std::min(end, last), first) - first);
+        if (by_rows && by_integers(product.weights->layout(), job)) {
+          panel = multiply_streams(job, product, panel, end_panel, scratch);
         }
+        for (; panel < end_panel; ++panel) multiply_panel(job, product, panel, scratch);
         first = last;
       }
     });
@@ -63,6 +66,7 @@ class SimdMatmul {
  private:
   static constexpr std::uint32_t kTileRows = Isa::kTileRows;
   static constexpr std::uint32_t kRowTokens = 3;   // up to here panels are multiplied row by row
+  static constexpr std::uint32_t kStreams = 4;     // panels that go side by side there
   static constexpr std::uint32_t kCodeTokens = 4;  // tokens of an integer tile: [4, 8 rows] fills the registers
   static constexpr std::uint32_t kMaxUnits = 9;    // columns of a panel that are unpacked at a time, in units
 
@@ -123,8 +127,9 @@ class SimdMatmul {
     prepare_row<1>(x, kUnits * kUnitCols, pairs);
     alignas(16) float by_bytes[kPanelRows];
     alignas(16) float by_pairs[kPanelRows];
-    multiply_byte_row<L, P>(units, bytes, kUnits, by_bytes);
-    multiply_row<L, 1>(units, pairs, kUnits, by_pairs);
+    const Panels panel{units, 0, 1};
+    multiply_byte_rows<L, P>(panel, bytes, kUnits, by_bytes);
+    multiply_pair_rows<L, 1>(panel, pairs, kUnits, by_pairs);
     for (std::uint32_t r = 0; r < kPanelRows; ++r) {
       if (!(std::abs(by_bytes[r] - by_pairs[r]) < 1)) return false;  // of sums of some hundreds, rounded at 2^-16
     }
@@ -139,12 +144,14 @@ class SimdMatmul {
       } else {
         multiply_tiles(job, product, panel, scratch);
       }
+    } else if (job.input.n_tokens <= kRowTokens) {
+      return multiply_rows(job, product, {.first = panel, .apart = 0, .n = 1}, scratch);
     } else if (layout == Layout::kQ4) {
-      multiply_integers<Layout::kQ4>(job, product, panel, scratch);
+      multiply_codes<Layout::kQ4>(job, product.weights->panel(panel), scratch);
     } else if (layout == Layout::kQ4F) {
-      multiply_integers<Layout::kQ4F>(job, product, panel, scratch);
+      multiply_codes<Layout::kQ4F>(job, product.weights->panel(panel), scratch);
     } else {
-      multiply_integers<Layout::kQ8>(job, product, panel, scratch);
+      multiply_codes<Layout::kQ8>(job, product.weights->panel(panel), scratch);
     }
     for (std::uint32_t t = 0; t < job.input.n_tokens; ++t) write(product, panel, t, scratch.sums[t]);
   }
@@ -323,37 +330,90 @@ class SimdMatmul {
     return reinterpret_cast<ByteUnit<P>*>(job.bytes) + std::size_t{token} * job.n_units;
   }
 
-  template <Layout L>
-  static void multiply_integers(const Job& job, const Product& product, std::uint32_t panel, Scratch& scratch) {
-    const std::byte* weights = product.weights->panel(panel);
-    if (job.input.n_tokens > kRowTokens) return multiply_codes<L>(job, weights, scratch);
-    const bool fast = job.precision == Precision::kFast;
+  // Panels that are multiplied side by side: first, first + apart …, n of them.
+  struct Streams {
+    std::uint32_t first;
+    std::uint32_t apart;
+    std::uint32_t n;
+  };
+
+  // One token waits for memory, and a processor fetches several streams ahead faster than one, when they are some pages apart:
+  // so panels go in fours, one of each quarter. Answers the first panel that is left.
+  static std::uint32_t multiply_streams(const Job& job, const Product& product, std::uint32_t begin, std::uint32_t end,
+                                        Scratch& scratch) {
+    if (begin >= end) return end;
+    const std::uint32_t apart = (end - begin) / kStreams;
+    for (std::uint32_t i = 0; i < apart; ++i) {
+      multiply_rows(job, product, {.first = begin + i, .apart = apart, .n = kStreams}, scratch);
+    }
+    return begin + apart * kStreams;
+  }
+
+  static void multiply_rows(const Job& job, const Product& product, const Streams& streams, Scratch& scratch) {
+    const Layout layout = product.weights->layout();
     for (std::uint32_t t = 0; t < job.input.n_tokens; ++t) {
-      float* sums = scratch.sums[t];
-      if constexpr (Isa::kHasByteDot && L != Layout::kQ8) {
-        if (takes_bytes(L)) {
-          fast ? multiply_byte_row<L, 2>(weights, byte_units<2>(job, t), job.n_units, sums)
-               : multiply_byte_row<L, 3>(weights, byte_units<3>(job, t), job.n_units, sums);
-          continue;
-        }
+      float* sums = scratch.sums[0];
+      if (layout == Layout::kQ4) {
+        multiply_rows_of<Layout::kQ4>(job, product, streams, t, sums);
+      } else if (layout == Layout::kQ4F) {
+        multiply_rows_of<Layout::kQ4F>(job, product, streams, t, sums);
+      } else {
+        multiply_rows_of<Layout::kQ8>(job, product, streams, t, sums);
       }
-      fast ? multiply_row<L, 1>(weights, row_units<1>(job, t), job.n_units, sums)
-           : multiply_row<L, 2>(weights, row_units<2>(job, t), job.n_units, sums);
+      for (std::uint32_t s = 0; s < streams.n; ++s) {
+        write(product, streams.first + s * streams.apart, t, scratch.sums[s]);
+      }
+    }
+  }
+
+  template <Layout L>
+  static void multiply_rows_of(const Job& job, const Product& product, const Streams& streams, std::uint32_t t,
+                               float* sums) {
+    const std::byte* weights = product.weights->panel(streams.first);
+    const Panels panels{
+        weights, static_cast<std::size_t>(product.weights->panel(streams.first + streams.apart) - weights), streams.n};
+    const bool fast = job.precision == Precision::kFast;
+    if constexpr (Isa::kHasByteDot && L != Layout::kQ8) {
+      if (takes_bytes(L)) {
+        return fast ? multiply_byte_rows<L, 2>(panels, byte_units<2>(job, t), job.n_units, sums)
+                    : multiply_byte_rows<L, 3>(panels, byte_units<3>(job, t), job.n_units, sums);
+      }
+    }
+    fast ? multiply_pair_rows<L, 1>(panels, row_units<1>(job, t), job.n_units, sums)
+         : multiply_pair_rows<L, 2>(panels, row_units<2>(job, t), job.n_units, sums);
+  }
+
+  // n panels whose bytes are `apart` from one another.
+  struct Panels {
+    const std::byte* first;
+    std::size_t apart;
+    std::uint32_t n;
+  };
+
+  // out [panels, 8 rows]: unit by unit, each of every panel in turn.
+  template <Layout L, typename Unit, typename AddUnit>
+  static void for_units(const Panels& panels, const Unit* x, std::uint32_t n_units, float* out, AddUnit&& add_unit) {
+    std::fill(out, out + std::size_t{panels.n} * kPanelRows, 0.0F);
+    const std::byte* column = panels.first;
+    for (std::uint32_t i = 0; i < n_units; ++i, ++x, column += unit_bytes(L)) {
+      const std::byte* unit = column;
+      float* sums = out;
+      LOOKBACK_ROLLED
+      for (std::uint32_t s = 0; s < panels.n; ++s, unit += panels.apart, sums += kPanelRows) add_unit(unit, *x, sums);
     }
   }
 
   // Dots of bytes: a word of four columns of codes needs no widening. A function of its own, so that what was tried is what runs.
   template <Layout L, std::uint32_t P>
-  [[gnu::noinline]] static void multiply_byte_row(const std::byte* unit, const ByteUnit<P>* x, std::uint32_t n_units,
-                                                  float* out) {
-    v128_t total[2] = {wasm_f32x4_splat(0), wasm_f32x4_splat(0)};
+  [[gnu::noinline]] static void multiply_byte_rows(const Panels& panels, const ByteUnit<P>* units,
+                                                   std::uint32_t n_units, float* out) {
     const v128_t mask = load(simd_constants.low_nibble_i8.data());
-    for (std::uint32_t i = 0; i < n_units; ++i, ++x, unit += unit_bytes(L)) {
+    for_units<L>(panels, units, n_units, out, [&](const std::byte* unit, const ByteUnit<P>& x, float* total) {
       // Sums of 16 bits: 8 dots of two products, each at most 128 · 15, stay below 2^15.
       v128_t sum[P][2];
       for (auto& plane : sum) plane[0] = plane[1] = wasm_i16x8_splat(0);
       const std::byte* codes = unit;
-      const std::int8_t* word = &x->planes[0][0];
+      const std::int8_t* word = &x.planes[0][0];
       LOOKBACK_ROLLED
       for (std::uint32_t v = 0; v < 4; ++v) {
         for (std::uint32_t half = 0; half < 2; ++half) {
@@ -370,20 +430,18 @@ class SimdMatmul {
         word += 4;
       }
       const UnitScales s = unit_scales<L>(unit);
-      const v128_t scale = wasm_v128_load32_splat(&x->scale);
-      const v128_t x_sum = wasm_v128_load32_splat(&x->sum);
+      const v128_t scale = wasm_v128_load32_splat(&x.scale);
+      const v128_t x_sum = wasm_v128_load32_splat(&x.sum);
       for (std::uint32_t half = 0; half < 2; ++half) {
         const auto row_sums = [&](std::uint32_t p) { return wasm_i32x4_extadd_pairwise_i16x8(sum[p][half]); };
         // 16 bits · 15 · 32 columns stay below 2^24, so the conversion is exact.
         v128_t value = wasm_f32x4_convert_i32x4(wasm_i32x4_add(wasm_i32x4_shl(row_sums(0), 8), row_sums(1)));
         if constexpr (P == 3)
           value = Isa::madd(wasm_f32x4_convert_i32x4(row_sums(2)), wasm_f32x4_splat(1.0F / 256), value);
-        total[half] = Isa::madd(value, wasm_f32x4_mul(scale, s.scale[half]), total[half]);
-        total[half] = Isa::madd(x_sum, s.minimum[half], total[half]);
+        const v128_t product = Isa::madd(value, wasm_f32x4_mul(scale, s.scale[half]), load(total + 4 * half));
+        wasm_v128_store(total + 4 * half, Isa::madd(x_sum, s.minimum[half], product));
       }
-    }
-    wasm_v128_store(out, total[0]);
-    wasm_v128_store(out + 4, total[1]);
+    });
   }
 
   // sum[plane][half] += codes of one pair of columns · activations
@@ -397,15 +455,14 @@ class SimdMatmul {
   }
 
   template <Layout L, std::uint32_t P>
-  [[gnu::noinline]] static void multiply_row(const std::byte* unit, const RowUnit<P>* x, std::uint32_t n_units,
-                                             float* out) {
-    v128_t total[2] = {wasm_f32x4_splat(0), wasm_f32x4_splat(0)};
+  [[gnu::noinline]] static void multiply_pair_rows(const Panels& panels, const RowUnit<P>* units, std::uint32_t n_units,
+                                                   float* out) {
     const v128_t mask = load(simd_constants.low_nibble_i16.data());
-    for (std::uint32_t i = 0; i < n_units; ++i, ++x, unit += unit_bytes(L)) {
+    for_units<L>(panels, units, n_units, out, [&](const std::byte* unit, const RowUnit<P>& x, float* total) {
       v128_t sum[P][2];
       for (auto& plane : sum) plane[0] = plane[1] = wasm_i32x4_splat(0);
       const std::byte* codes = unit;
-      const std::int16_t* pairs = &x->planes[0][0];
+      const std::int16_t* pairs = &x.planes[0][0];
       LOOKBACK_ROLLED
       for (std::uint32_t v = 0; v < (L == Layout::kQ8 ? 8 : 4); ++v) {
         const v128_t low_rows = load(codes);
@@ -429,20 +486,17 @@ class SimdMatmul {
         pairs += 4;
       }
       const UnitScales s = unit_scales<L>(unit);
-      const v128_t scale = wasm_v128_load32_splat(&x->scale);
+      const v128_t scale = wasm_v128_load32_splat(&x.scale);
       for (std::uint32_t half = 0; half < 2; ++half) {
         v128_t value = wasm_f32x4_convert_i32x4(sum[0][half]);
         if constexpr (P == 2) {
           value = Isa::madd(wasm_f32x4_convert_i32x4(sum[1][half]), wasm_f32x4_splat(kSecondPlane), value);
         }
-        total[half] = Isa::madd(value, wasm_f32x4_mul(scale, s.scale[half]), total[half]);
-        if constexpr (L != Layout::kQ8) {
-          total[half] = Isa::madd(wasm_v128_load32_splat(&x->sum), s.minimum[half], total[half]);
-        }
+        v128_t sums = Isa::madd(value, wasm_f32x4_mul(scale, s.scale[half]), load(total + 4 * half));
+        if constexpr (L != Layout::kQ8) sums = Isa::madd(wasm_v128_load32_splat(&x.sum), s.minimum[half], sums);
+        wasm_v128_store(total + 4 * half, sums);
       }
-    }
-    wasm_v128_store(out, total[0]);
-    wasm_v128_store(out + 4, total[1]);
+    });
   }
 
   template <Layout L>
