@@ -1,6 +1,6 @@
 // Owns: the page's address, which holds the whole view. May touch: the window's location and history. Start at keepAddress.
 
-import { afterFrame } from '../view/after_frame.js';
+import { afterFrame } from './after_frame.js';
 import { decodeLink, encodeLink } from './link_state.js';
 
 // Browsers refuse more than about a hundred changes of the address in ten seconds.

@@ -2,7 +2,7 @@
 
 import { h, setAttribute, setText, replaceChildren, hovers, itemPool, waitingMark } from './dom.js';
 import { rampBytes, shareStep, signedStep } from './color_scale.js';
-import { sweep } from './after_frame.js';
+import { sweep } from '../app/after_frame.js';
 import { shareLegend, signedLegend, zeroToMax } from './legend.js';
 import { SHADES, headValues } from './head_values.js';
 import { order, rankOf } from './ranking.js';

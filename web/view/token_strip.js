@@ -4,7 +4,7 @@
 import { h, setText, setAttribute, setStyle, hovers } from './dom.js';
 import { showToken } from './token_text.js';
 import { shadeCanvas } from './shade_canvas.js';
-import { sweep } from './after_frame.js';
+import { sweep } from '../app/after_frame.js';
 import { spokenToken } from './visible_text.js';
 import { wordGroups, groupPattern, groupOf } from './word_groups.js';
 import { shareColor, inkOnShare } from './color_scale.js';
