@@ -5,8 +5,8 @@
 //            hundred columns at a time (it stays in the first-level cache), then multiplied in register tiles.
 //   codes    fast: activations in 16 bits, a panel unpacked to 16-bit codes, integer dots, scales applied once a unit.
 //   rows     one to three tokens: integer dots straight from the packed codes. Exact splits an activation into planes: two of 16 bits
-//            hold it to 2^-31 of the largest of its 32, below the rounding of f32 sums, and are faster than f32. 4-bit codes take
-//            planes of bytes where the target has dots of bytes, 16 bits in all for fast and 24 for exact.
+//            hold it to 2^-31 of the largest of its 32, below the rounding of f32 sums, and are faster than f32. In fast, 4-bit codes take
+//            two planes of bytes where the target has dots of bytes; 24 bits of them are too few for exact.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,7 @@ class SimdMatmul {
     for (const Product& product : products) {
       n_panels += product.weights->n_panels();
       const Layout layout = product.weights->layout();
-      if (by_integers(layout, job)) (by_rows && takes_bytes(layout) ? wants_bytes : wants_pairs) = true;
+      if (by_integers(layout, job)) (by_rows && takes_bytes(layout, precision) ? wants_bytes : wants_pairs) = true;
     }
     // A row takes less than a microsecond: a barrier would cost as much as a second thread saves.
     if (wants_bytes) prepare_byte_rows(job);
@@ -93,18 +93,17 @@ class SimdMatmul {
     return has_codes && (job.precision == Precision::kFast || job.input.n_tokens <= kRowTokens);
   }
 
-  static bool takes_bytes(Layout layout) {
+  static bool takes_bytes(Layout layout, Precision precision) {
     if constexpr (Isa::kHasByteDot) {
       // V8 11's baseline compiler may overwrite the sum of a dot of bytes, depending on the code around it. So each of the
       // functions that are made of such dots is tried once, before it can be compiled better; where one fails, pairs serve.
-      static const bool works = byte_row_works<Layout::kQ4, 2>() && byte_row_works<Layout::kQ4, 3>() &&
-                                byte_row_works<Layout::kQ4F, 2>() && byte_row_works<Layout::kQ4F, 3>();
-      return works && layout != Layout::kQ8;
+      static const bool works = byte_row_works<Layout::kQ4>() && byte_row_works<Layout::kQ4F>();
+      return works && layout != Layout::kQ8 && precision == Precision::kFast;
     }
     return false;
   }
 
-  template <Layout L, std::uint32_t P>
+  template <Layout L>
   [[gnu::noinline, clang::minsize]] static bool byte_row_works() {
     constexpr std::uint32_t kUnits = 2;
     alignas(16) std::byte units[kUnits * 192];
@@ -121,14 +120,14 @@ class SimdMatmul {
       }
     }
     for (std::uint32_t c = 0; c < kUnits * kUnitCols; ++c) x[c] = static_cast<float>(c * 7 % 31) - 13;
-    ByteUnit<P> bytes[kUnits];
+    ByteUnit bytes[kUnits];
     RowUnit<1> pairs[kUnits];
-    prepare_bytes<P>(x, kUnits * kUnitCols, bytes);
+    prepare_bytes(x, kUnits * kUnitCols, bytes);
     prepare_row<1>(x, kUnits * kUnitCols, pairs);
     alignas(16) float by_bytes[kPanelRows];
     alignas(16) float by_pairs[kPanelRows];
     const Panels panel{units, 0, 1};
-    multiply_byte_rows<L, P>(panel, bytes, kUnits, by_bytes);
+    multiply_byte_rows<L>(panel, bytes, kUnits, by_bytes);
     multiply_pair_rows<L, 1>(panel, pairs, kUnits, by_pairs);
     for (std::uint32_t r = 0; r < kPanelRows; ++r) {
       if (!(std::abs(by_bytes[r] - by_pairs[r]) < 1)) return false;  // of sums of some hundreds, rounded at 2^-16
@@ -317,17 +316,11 @@ class SimdMatmul {
 
   static void prepare_byte_rows(const Job& job) {
     for (std::uint32_t t = 0; t < job.input.n_tokens; ++t) {
-      const float* x = job.input.x + t * job.input.x_stride;
-      if (job.precision == Precision::kFast) {
-        prepare_bytes<2>(x, job.cols, byte_units<2>(job, t));
-      } else {
-        prepare_bytes<3>(x, job.cols, byte_units<3>(job, t));
-      }
+      prepare_bytes(job.input.x + t * job.input.x_stride, job.cols, byte_units(job, t));
     }
   }
-  template <std::uint32_t P>
-  static ByteUnit<P>* byte_units(const Job& job, std::uint32_t token) {
-    return reinterpret_cast<ByteUnit<P>*>(job.bytes) + std::size_t{token} * job.n_units;
+  static ByteUnit* byte_units(const Job& job, std::uint32_t token) {
+    return reinterpret_cast<ByteUnit*>(job.bytes) + std::size_t{token} * job.n_units;
   }
 
   // Panels that are multiplied side by side: first, first + apart …, n of them.
@@ -374,10 +367,7 @@ class SimdMatmul {
         weights, static_cast<std::size_t>(product.weights->panel(streams.first + streams.apart) - weights), streams.n};
     const bool fast = job.precision == Precision::kFast;
     if constexpr (Isa::kHasByteDot && L != Layout::kQ8) {
-      if (takes_bytes(L)) {
-        return fast ? multiply_byte_rows<L, 2>(panels, byte_units<2>(job, t), job.n_units, sums)
-                    : multiply_byte_rows<L, 3>(panels, byte_units<3>(job, t), job.n_units, sums);
-      }
+      if (takes_bytes(L, job.precision)) return multiply_byte_rows<L>(panels, byte_units(job, t), job.n_units, sums);
     }
     fast ? multiply_pair_rows<L, 1>(panels, row_units<1>(job, t), job.n_units, sums)
          : multiply_pair_rows<L, 2>(panels, row_units<2>(job, t), job.n_units, sums);
@@ -404,13 +394,13 @@ class SimdMatmul {
   }
 
   // Dots of bytes: a word of four columns of codes needs no widening. A function of its own, so that what was tried is what runs.
-  template <Layout L, std::uint32_t P>
-  [[gnu::noinline]] static void multiply_byte_rows(const Panels& panels, const ByteUnit<P>* units,
-                                                   std::uint32_t n_units, float* out) {
+  template <Layout L>
+  [[gnu::noinline]] static void multiply_byte_rows(const Panels& panels, const ByteUnit* units, std::uint32_t n_units,
+                                                   float* out) {
     const v128_t mask = load(simd_constants.low_nibble_i8.data());
-    for_units<L>(panels, units, n_units, out, [&](const std::byte* unit, const ByteUnit<P>& x, float* total) {
+    for_units<L>(panels, units, n_units, out, [&](const std::byte* unit, const ByteUnit& x, float* total) {
       // Sums of 16 bits: 8 dots of two products, each at most 128 · 15, stay below 2^15.
-      v128_t sum[P][2];
+      v128_t sum[2][2];
       for (auto& plane : sum) plane[0] = plane[1] = wasm_i16x8_splat(0);
       const std::byte* codes = unit;
       const std::int8_t* word = &x.planes[0][0];
@@ -420,7 +410,7 @@ class SimdMatmul {
           const v128_t rows = load(codes + 16 * half);
           const v128_t low = wasm_v128_and(rows, mask);
           const v128_t high = wasm_v128_and(wasm_u16x8_shr(rows, 4), mask);
-          for (std::uint32_t p = 0; p < P; ++p) {
+          for (std::uint32_t p = 0; p < 2; ++p) {
             const std::int8_t* plane = word + p * kUnitCols;
             sum[p][half] = wasm_i16x8_add(sum[p][half], Isa::dot_bytes(wasm_v128_load32_splat(plane), low));
             sum[p][half] = wasm_i16x8_add(sum[p][half], Isa::dot_bytes(wasm_v128_load32_splat(plane + 16), high));
@@ -435,9 +425,7 @@ class SimdMatmul {
       for (std::uint32_t half = 0; half < 2; ++half) {
         const auto row_sums = [&](std::uint32_t p) { return wasm_i32x4_extadd_pairwise_i16x8(sum[p][half]); };
         // 16 bits · 15 · 32 columns stay below 2^24, so the conversion is exact.
-        v128_t value = wasm_f32x4_convert_i32x4(wasm_i32x4_add(wasm_i32x4_shl(row_sums(0), 8), row_sums(1)));
-        if constexpr (P == 3)
-          value = Isa::madd(wasm_f32x4_convert_i32x4(row_sums(2)), wasm_f32x4_splat(1.0F / 256), value);
+        const v128_t value = wasm_f32x4_convert_i32x4(wasm_i32x4_add(wasm_i32x4_shl(row_sums(0), 8), row_sums(1)));
         const v128_t product = Isa::madd(value, wasm_f32x4_mul(scale, s.scale[half]), load(total + 4 * half));
         wasm_v128_store(total + 4 * half, Isa::madd(x_sum, s.minimum[half], product));
       }

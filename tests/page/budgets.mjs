@@ -22,6 +22,23 @@ try {
     new PerformanceObserver((list) =>
       window.longTasks.push(...list.getEntries().map((e) => Math.round(e.duration))),
     ).observe({ type: 'longtask', buffered: true });
+    /** Milliseconds, by the clock, from an action until the pass that it asks for stands in the page. */
+    window.untilFresh = (act) => {
+      const root = document.documentElement;
+      const before = root.dataset.pass;
+      const from = performance.now();
+      const fresh = new Promise((done) => {
+        const look = () => {
+          if (root.dataset.pass === before || 'busy' in root.dataset) return;
+          watch.disconnect();
+          done(performance.now() - from);
+        };
+        const watch = new MutationObserver(look);
+        watch.observe(root, { attributes: true });
+      });
+      act();
+      return fresh;
+    };
   });
   const cdp = await page.createCDPSession();
   await cdp.send('Performance.enable', { timeDomain: 'threadTicks' });
@@ -85,33 +102,69 @@ try {
       }, text),
     );
 
-  /** Milliseconds from the reader's edit until the new numbers stand in the page, by the clock. */
+  /** From the reader's edit until the new numbers stand in the page. */
   async function editTime(texts) {
     const times = [];
     for (const text of texts) {
       times.push(
-        await page.evaluate(async (to) => {
-          const root = document.documentElement;
-          const field = document.querySelector('#prompt');
-          const before = root.dataset.pass;
-          const from = performance.now();
-          const fresh = new Promise((done) => {
-            const look = () => {
-              if (root.dataset.pass === before || 'busy' in root.dataset) return;
-              watch.disconnect();
-              done(performance.now() - from);
-            };
-            const watch = new MutationObserver(look);
-            watch.observe(root, { attributes: true });
-          });
-          field.value = to;
-          field.dispatchEvent(new Event('input', { bubbles: true }));
-          return fresh;
-        }, text),
+        await page.evaluate(
+          (to) =>
+            window.untilFresh(() => {
+              const field = document.querySelector('#prompt');
+              field.value = to;
+              field.dispatchEvent(new Event('input', { bubbles: true }));
+            }),
+          text,
+        ),
       );
       await settled(page);
     }
     return middle(times);
+  }
+
+  /** From switching a head off until what comes of it stands in the page. */
+  async function switchTime(layers) {
+    const times = [];
+    for (const layer of layers) {
+      await page.evaluate((l) => document.querySelector(`[data-layer="${l}"][data-head="4"]`).click(), layer);
+      await settled(page);
+      times.push(
+        await page.evaluate(() =>
+          window.untilFresh(() => document.querySelector('[data-action="switch-head"]').click()),
+        ),
+      );
+      await settled(page);
+      await page.click('[data-action="undo"]');
+      await settled(page);
+    }
+    return middle(times);
+  }
+
+  /** All heads off in turn: milliseconds of the whole, and from cancelling it half way until the engine has answered another question. */
+  async function effectsTimes() {
+    const begin = () => page.evaluate(() => document.querySelector('[data-action="effects"]').click());
+    const cancelled = [];
+    for (let i = 0; i < 3; i++) {
+      await begin();
+      await page.waitForFunction(() => document.querySelector('#switches progress').value > 0.05, { polling: 20 });
+      cancelled.push(
+        await page.evaluate(() =>
+          window.untilFresh(() => {
+            [...document.querySelectorAll('#switches button')].find((b) => b.textContent === 'Cancel').click();
+            document.querySelector('[data-action="switch-head"]').click();
+          }),
+        ),
+      );
+      await settled(page);
+      await page.click('[data-action="undo"]');
+      await settled(page);
+    }
+    const from = performance.now();
+    await begin();
+    await page.waitForFunction(() => /Done: 270/.test(document.querySelector('#switches').textContent), {
+      timeout: 600000,
+    });
+    return { whole: performance.now() - from, cancel: middle(cancelled) };
   }
 
   const loads = [];
@@ -140,6 +193,12 @@ try {
   );
   await write(twenty);
   row('edit of the end alone, one thread', await editTime(starts.map((s) => `${twenty} ${s.toLowerCase()}`)), 50);
+
+  await show({ text: `${twenty} while`, layer: 17, head: 4, token: 13 });
+  row('a head switched at 20 tokens to its new list, one thread', await switchTime([3, 9, 14, 17, 20, 25, 28]), 150);
+  const effects = await effectsTimes();
+  row('all 270 heads off in turn at 20 tokens, one thread', effects.whole, 15000);
+  row('cancelling that, with another switch answered after it', effects.cancel, 250);
 
   await show({ text: longText(512), layer: 17, head: 4, token: 100 });
   const tokens = await page.$$eval('[data-token]', (n) => n.length);
