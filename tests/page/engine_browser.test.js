@@ -52,8 +52,9 @@ before(async () => {
         return true;
       }
       if (path.startsWith('/endless')) {
-        response.writeHead(200, { 'Content-Length': 1e9 });
-        response.write(weights);
+        // All but the last bytes, which never come.
+        response.writeHead(200, { 'Content-Length': weights.length });
+        response.write(weights.subarray(0, weights.length - 64));
         return true;
       }
       if (path.startsWith('/tiny')) asked.push(`${request.method} ${path}`);
