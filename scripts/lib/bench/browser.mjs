@@ -96,7 +96,7 @@ export async function browserRound(configuration, { folder, chromium, prompts })
       }));
     if (first.isolated !== configuration.isolated)
       throw new Error(`the page is ${first.isolated ? '' : 'not '}isolated`);
-    return { ...first, curve: again.curve ?? [], readyFromCacheMs: again.loadMs, attentionMs, codeBytes: code };
+    return { ...first, curve: again.curve, readyFromCacheMs: again.loadMs, attentionMs, codeBytes: code };
   } finally {
     await browser.close();
     await server.close();

@@ -78,7 +78,6 @@ def main():
                 "loadMs": load_ms,
                 "prefill": prefill,
                 "decode": decode,
-                "curve": [],
                 "logits": {"logits": logits},
                 "memoryBytes": peak_bytes(),
                 "variant": "native",

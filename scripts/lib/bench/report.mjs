@@ -20,7 +20,7 @@ export function summarise(configuration, rounds) {
     const values = rounds.map(read);
     return values.includes(null) ? null : median(values);
   };
-  const [{ variant, version, prefill, decode, curve, logits }] = rounds;
+  const [{ variant, version, prefill, decode, curve = [], logits }] = rounds;
   const { error, of: errorOf } = logitError(logits);
   const attentionMs = of((round) => round.attentionMs ?? null);
   const decodeRates = rounds.map((round) => rate(round.decode.tokens, round.decode.ms));
