@@ -62,8 +62,7 @@ Result<void> GgufReader::finish() {
 
 /// Source: the specification pads what it writes to the alignment, the last tensor too; writers may leave that out.
 Result<void> GgufReader::check_end(std::uint64_t file_size) const {
-  const std::uint64_t end = tensors_.empty() ? data_start_ : tensors_.back().offset + tensors_.back().n_bytes;
-  return formats::check_end(file_, tensors_, data_start_, (alignment_ - end % alignment_) % alignment_, file_size);
+  return formats::check_end(file_, tensors_, data_start_, alignment_, file_size);
 }
 
 std::string GgufReader::where() const {

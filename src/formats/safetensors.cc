@@ -49,7 +49,7 @@ Result<void> SafetensorsReader::header_done() {
   tensors_ = std::move(*tensors);
   header_ = {};
   LOOKBACK_TRY(sort_and_check_layout(file_, tensors_, {data_start(), n_bytes_, 0}));
-  if (n_bytes_) LOOKBACK_TRY(check_end(file_, tensors_, data_start(), 0, *n_bytes_));
+  if (n_bytes_) LOOKBACK_TRY(check_end(file_, tensors_, data_start(), 1, *n_bytes_));
   stage_ = Stage::kData;
   stream_.start(tensors_, data_start());
   LOOKBACK_TRY(sink_->on_metadata(metadata_));
@@ -64,7 +64,7 @@ Result<void> SafetensorsReader::finish() {
         header_.size());
   }
   LOOKBACK_TRY(stream_.finish());
-  return check_end(file_, tensors_, data_start(), 0, stream_.position());
+  return check_end(file_, tensors_, data_start(), 1, stream_.position());
 }
 
 }  // namespace lookback::formats

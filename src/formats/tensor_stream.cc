@@ -70,8 +70,9 @@ Result<void> sort_and_check_layout(std::string_view file, std::vector<TensorInfo
 }
 
 Result<void> check_end(std::string_view file, std::span<const TensorInfo> tensors, std::uint64_t data_start,
-                       std::uint64_t n_padding, std::uint64_t file_size) {
+                       std::uint64_t alignment, std::uint64_t file_size) {
   const std::uint64_t end = tensors.empty() ? data_start : tensors.back().offset + tensors.back().n_bytes;
+  const std::uint64_t n_padding = (alignment - end % alignment) % alignment;
   if (file_size <= end || file_size - end <= n_padding) return {};
   const std::string last = tensors.empty() ? "the header" : "the last tensor " + in_quotes(tensors.back().name);
   return refuse(ErrorCode::kBadOffset, file,

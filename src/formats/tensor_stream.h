@@ -29,10 +29,10 @@ struct LayoutRules {
 /// tensors lie well but the file is too short.
 Result<void> sort_and_check_layout(std::string_view file, std::vector<TensorInfo>& tensors, const LayoutRules& rules);
 
-/// Bytes behind the last tensor belong to none. n_padding: how many may stand there all the same.
+/// Bytes behind the last tensor belong to none. Padding up to the alignment may stand there all the same.
 /// tensors: sorted; data_start: where a file without any ends. Errors: bad_offset at the first byte too many.
 Result<void> check_end(std::string_view file, std::span<const TensorInfo> tensors, std::uint64_t data_start,
-                       std::uint64_t n_padding, std::uint64_t file_size);
+                       std::uint64_t alignment, std::uint64_t file_size);
 
 class TensorStream {
  public:
