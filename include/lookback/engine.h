@@ -66,6 +66,11 @@ class Pass {
   /// One slice of the work (about 25 ms of one thread). Errors: non_finite, naming the layer; then the pass is dead.
   Result<StepStatus> step();
 
+  /// The first n tokens with other heads and links off, for step() to run. What lies below the first layer where that
+  /// makes a difference is taken over, and the rest begins at most a few layers below it. Errors: as create_pass;
+  /// bad_argument beyond the length, wrong_state without kept queries.
+  Result<std::unique_ptr<Pass>> switched(std::uint32_t n, std::span<const Off> off) const;
+
   std::uint32_t length() const;
   std::uint64_t n_bytes() const;  ///< pages it refers to, shared ones too
 

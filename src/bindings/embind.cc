@@ -165,6 +165,35 @@ class JsEffects {
   std::unique_ptr<lookback::Effects> effects_;
 };
 
+Result<lookback::Off> off_from(const double* quadruple) {
+  auto layer = index("off: layer", quadruple[0]);
+  auto head = index("off: head", quadruple[1]);
+  if (!layer) return layer.error();
+  if (!head) return head.error();
+  lookback::Off off{.layer = *layer, .head = *head, .link = {}};
+  if (quadruple[2] == -1 && quadruple[3] == -1) return off;
+  auto query = index("off: query", quadruple[2]);
+  auto key = index("off: key", quadruple[3]);
+  if (!query) return query.error();
+  if (!key) return key.error();
+  off.link = lookback::Off::Link{.query = *query, .key = *key};
+  return off;
+}
+
+/// Quadruples [layer, head, query | -1, key | -1], one after another; none when null or undefined.
+Result<std::vector<lookback::Off>> off_list(const val& quadruples) {
+  std::vector<lookback::Off> off;
+  if (quadruples.isUndefined() || quadruples.isNull()) return off;
+  const auto numbers = emscripten::convertJSArrayToNumberVector<double>(quadruples);
+  if (numbers.size() % 4 != 0) return bad_argument("off holds no whole number of quadruples");
+  for (std::size_t i = 0; i < numbers.size(); i += 4) {
+    auto one = off_from(&numbers[i]);
+    if (!one) return one.error();
+    off.push_back(*one);
+  }
+  return off;
+}
+
 class JsPass {
  public:
   explicit JsPass(std::unique_ptr<lookback::Pass> pass) : pass_(std::move(pass)) {}
@@ -184,6 +213,16 @@ class JsPass {
     value.set("done", status->done);
     value.set("length", status->length);
     return success(value);
+  }
+
+  /// The first n tokens with other things off: quadruples as createPass takes them.
+  val switched(double count, const val& quadruples) const {
+    INDEX(n, count);
+    auto off = off_list(quadruples);
+    if (!off) return failure(off.error());
+    auto pass = pass_->switched(n, *off);
+    if (!pass) return failure(pass.error());
+    return success(val(std::make_shared<JsPass>(std::move(*pass))));
   }
 
   std::uint32_t length() const { return pass_->length(); }
@@ -384,16 +423,9 @@ class JsEngine {
         return failure(bad_argument("keep is '" + word + "', expected 'rows' or 'none'"));
       pass.keep = word == "rows" ? lookback::Keep::kRows : lookback::Keep::kNone;
     }
-    const val off = options["off"];
-    if (!off.isUndefined() && !off.isNull()) {
-      const auto numbers = emscripten::convertJSArrayToNumberVector<double>(off);
-      if (numbers.size() % 4 != 0) return failure(bad_argument("off holds no whole number of quadruples"));
-      for (std::size_t i = 0; i < numbers.size(); i += 4) {
-        auto one = off_from(&numbers[i]);
-        if (!one) return failure(one.error());
-        pass.off.push_back(*one);
-      }
-    }
+    auto off = off_list(options["off"]);
+    if (!off) return failure(off.error());
+    pass.off = std::move(*off);
     std::shared_ptr<JsPass> prefix;
     if (!options["prefix"].isUndefined() && !options["prefix"].isNull()) {
       prefix = options["prefix"].as<std::shared_ptr<JsPass>>();
@@ -407,21 +439,6 @@ class JsEngine {
   }
 
  private:
-  static Result<lookback::Off> off_from(const double* quadruple) {
-    auto layer = index("off: layer", quadruple[0]);
-    auto head = index("off: head", quadruple[1]);
-    if (!layer) return layer.error();
-    if (!head) return head.error();
-    lookback::Off off{.layer = *layer, .head = *head, .link = {}};
-    if (quadruple[2] == -1 && quadruple[3] == -1) return off;
-    auto query = index("off: query", quadruple[2]);
-    auto key = index("off: key", quadruple[3]);
-    if (!query) return query.error();
-    if (!key) return key.error();
-    off.link = lookback::Off::Link{.query = *query, .key = *key};
-    return off;
-  }
-
   std::unique_ptr<lookback::Engine> engine_;
 };
 
@@ -471,6 +488,7 @@ EMSCRIPTEN_BINDINGS(lookback) {
       .smart_ptr<std::shared_ptr<JsPass>>("PassPointer")
       .function("begin", &JsPass::begin)
       .function("step", &JsPass::step)
+      .function("switched", &JsPass::switched)
       .function("length", &JsPass::length)
       .function("bytes", &JsPass::bytes)
       .function("logits", &JsPass::logits)

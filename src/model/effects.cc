@@ -37,8 +37,7 @@ Result<Effects> Effects::create(Forward& forward, KeptPass pass, TokenId token, 
     if (!memory) return memory.error();
     *buffer = std::move(*memory);
   }
-  const KvCache::Shape one_layer{
-      .n_layer = 1, .n_head = 0, .n_kv_head = config.n_kv_head, .head_dim = config.head_dim, .n_embd = 0};
+  const KvCache::Shape one_layer{.n_layer = 1, .n_head = 0, .n_kv_head = config.n_kv_head, .head_dim = config.head_dim};
   for (std::uint32_t head = 0; head < config.n_head; ++head) {
     effects.caches_.emplace_back(one_layer);
     LOOKBACK_TRY(effects.caches_.back().append(pos + 1));
@@ -135,20 +134,15 @@ void Effects::next_stage() {
 }
 
 Result<void> Effects::clean_block(Forward& forward, std::uint32_t first, std::uint32_t n) {
-  Activations& act = forward.activations();
-  for (std::uint32_t i = 0; i < n; ++i) {
-    for (std::uint32_t head = 0; head < config_.n_head; ++head) {
-      std::copy_n(std::as_const(pass_.cache).q(layer_, head, first + i), config_.head_dim,
-                  act.q + std::size_t{i} * config_.n_q() + std::size_t{head} * config_.head_dim);
-    }
-  }
   KvCache* const sequence = &pass_.cache;
-  forward.attend(layer_, {.sequences = {&sequence, 1},
-                          .first_pos = first,
-                          .n_pos = n,
-                          .switches = &pass_.switches,
-                          .cache = Block::Cache::kRead});
-  std::copy_n(act.attn_out, std::size_t{n} * config_.n_q(), clean_heads(first));
+  const Block block{.sequences = {&sequence, 1},
+                    .first_pos = first,
+                    .n_pos = n,
+                    .switches = &pass_.switches,
+                    .cache = Block::Cache::kReadAll};
+  forward.project(layer_, block, clean_stream(first));
+  forward.attend(layer_, block);
+  std::copy_n(forward.activations().attn_out, std::size_t{n} * config_.n_q(), clean_heads(first));
   return {};
 }
 

@@ -53,6 +53,7 @@ void Forward::project(std::uint32_t layer, const Block& block, const float* resi
   const LayerWeights& w = weights_->layers[layer];
   const std::uint32_t n_rows = block.n_rows();
   CHECK(n_rows >= 1 && n_rows <= kMaxRows, "a block fits the activations");
+  if (block.cache == Block::Cache::kReadAll) return load_queries(layer, block);
   kernels::rms_norm({resid, config_.n_embd}, w.input_norm, config_.rms_eps, {act_.normed, config_.n_embd}, n_rows,
                     *pool_);
 
@@ -70,6 +71,8 @@ void Forward::project(std::uint32_t layer, const Block& block, const float* resi
       break;
     case Block::Cache::kRead:
       matmul(act_.normed, config_.n_embd, n_rows, all.last(1));
+      break;
+    case Block::Cache::kReadAll:
       break;
   }
   if (block.cache != Block::Cache::kKeysOnly) rope(act_.q, config_.n_head, block);
@@ -188,6 +191,20 @@ void Forward::store(std::uint32_t layer, const Block& block) {
       for (std::uint32_t head = 0; head < cache.shape().n_head; ++head) {
         const std::size_t from = row * config_.n_q() + std::size_t{head} * head_dim;
         std::copy_n(act_.q + from, head_dim, cache.q(cache_layer, head, pos));
+      }
+    }
+  }
+}
+
+/// The caches' queries [head, position, head_dim] → act.q [row, head, head_dim].
+void Forward::load_queries(std::uint32_t layer, const Block& block) {
+  const std::uint32_t head_dim = config_.head_dim;
+  for (std::size_t s = 0; s < block.sequences.size(); ++s) {
+    const KvCache& cache = *block.sequences[s];
+    for (std::uint32_t i = 0; i < block.n_pos; ++i) {
+      float* row = act_.q + (s * block.n_pos + i) * config_.n_q();
+      for (std::uint32_t head = 0; head < config_.n_head; ++head, row += head_dim) {
+        std::copy_n(cache.q(block.cache_layer(layer), head, block.first_pos + i), head_dim, row);
       }
     }
   }

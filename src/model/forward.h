@@ -25,7 +25,8 @@ struct Block {
 
   /// kAppend writes keys and values (and queries that the cache keeps) of the block's positions, which the caches have
   /// room for. kKeysOnly does that and computes no queries. kRead takes them as they are kept: a position run again.
-  enum class Cache { kAppend, kKeysOnly, kRead } cache = Cache::kAppend;
+  /// kReadAll takes the queries from there too.
+  enum class Cache { kAppend, kKeysOnly, kRead, kReadAll } cache = Cache::kAppend;
   /// The caches hold one layer and are used again for each.
   enum class Span { kAllLayers, kOneLayer } span = Span::kAllLayers;
 
@@ -75,6 +76,7 @@ class Forward {
   void matmul(const float* x, std::size_t n_cols, std::uint32_t n_rows, std::span<const kernels::Product> products);
   void rope(float* x, std::uint32_t n_head, const Block& block);
   void store(std::uint32_t layer, const Block& block);
+  void load_queries(std::uint32_t layer, const Block& block);
 
   ModelConfig config_;
   const Weights* weights_;

@@ -9,6 +9,13 @@
 
 namespace lookback::model {
 
+/// Layers from one kept residual stream to the next. Keeping one before every fifth takes a tenth more memory than keys,
+/// values and queries, and a pass with other switches then runs two layers too many on average.
+inline constexpr std::uint32_t kStreamLayers = 5;
+
+/// Streams that a pass keeps: those before layers kStreamLayers, 2 · kStreamLayers, …, and the one behind the last.
+constexpr std::uint32_t n_streams(std::uint32_t n_layer) { return (n_layer - 1) / kStreamLayers + 1; }
+
 struct KeptPass {
   std::vector<TokenId> ids;  // [length]
   Switches switches;

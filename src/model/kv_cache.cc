@@ -10,7 +10,7 @@ namespace lookback::model {
 using kernels::kPagePositions;
 
 std::size_t KvCache::page_floats() const {
-  return n_planes() * plane_floats() + std::size_t{kPagePositions} * shape_.n_embd;
+  return n_planes() * plane_floats() + std::size_t{shape_.n_stream} * kPagePositions * shape_.n_embd;
 }
 
 std::size_t KvCache::k_plane(std::uint32_t layer, std::uint32_t kv_head) const {
@@ -31,10 +31,11 @@ float* KvCache::at(std::size_t plane, std::uint32_t pos) const {
   return data + plane * plane_floats() + std::size_t{pos % kPagePositions} * shape_.head_dim;
 }
 
-float* KvCache::hidden_at(std::uint32_t pos) const {
-  CHECK(pos < length_ && shape_.n_embd > 0, "a position of a cache that keeps hidden states");
+float* KvCache::stream_at(std::uint32_t index, std::uint32_t pos) const {
+  CHECK(pos < length_ && index < shape_.n_stream, "a stream that the cache keeps");
   auto* data = reinterpret_cast<float*>(pages_[pos / kPagePositions]->data.data());
-  return data + n_planes() * plane_floats() + std::size_t{pos % kPagePositions} * shape_.n_embd;
+  const std::size_t row = std::size_t{index} * kPagePositions + pos % kPagePositions;
+  return data + n_planes() * plane_floats() + row * shape_.n_embd;
 }
 
 float* KvCache::k(std::uint32_t layer, std::uint32_t kv_head, std::uint32_t pos) {
@@ -44,7 +45,8 @@ float* KvCache::v(std::uint32_t layer, std::uint32_t kv_head, std::uint32_t pos)
   return at(v_plane(layer, kv_head), pos);
 }
 float* KvCache::q(std::uint32_t layer, std::uint32_t head, std::uint32_t pos) { return at(q_plane(layer, head), pos); }
-float* KvCache::hidden(std::uint32_t pos) { return hidden_at(pos); }
+float* KvCache::stream(std::uint32_t index, std::uint32_t pos) { return stream_at(index, pos); }
+float* KvCache::hidden(std::uint32_t pos) { return stream_at(shape_.n_stream - 1, pos); }
 
 const float* KvCache::k(std::uint32_t layer, std::uint32_t kv_head, std::uint32_t pos) const {
   return at(k_plane(layer, kv_head), pos);
@@ -55,7 +57,8 @@ const float* KvCache::v(std::uint32_t layer, std::uint32_t kv_head, std::uint32_
 const float* KvCache::q(std::uint32_t layer, std::uint32_t head, std::uint32_t pos) const {
   return at(q_plane(layer, head), pos);
 }
-const float* KvCache::hidden(std::uint32_t pos) const { return hidden_at(pos); }
+const float* KvCache::stream(std::uint32_t index, std::uint32_t pos) const { return stream_at(index, pos); }
+const float* KvCache::hidden(std::uint32_t pos) const { return stream_at(shape_.n_stream - 1, pos); }
 
 std::vector<const float*> KvCache::pages_at(std::size_t plane) const {
   std::vector<const float*> pointers;
@@ -85,6 +88,34 @@ Result<std::shared_ptr<KvCache::Page>> KvCache::make_page() const {
   return page;
 }
 
+/// The first n_floats of each plane.
+void KvCache::copy_planes(float* to, const float* from, std::size_t n_planes, std::size_t plane_floats,
+                          std::size_t n_floats) {
+  for (std::size_t plane = 0; plane < n_planes; ++plane) {
+    std::copy_n(from + plane * plane_floats, n_floats, to + plane * plane_floats);
+  }
+}
+
+void KvCache::copy_lower(const KvCache& from, std::uint32_t first_pos, std::uint32_t n, std::uint32_t n_layer,
+                         std::uint32_t n_stream) {
+  CHECK(n_layer <= shape_.n_layer && n_stream <= shape_.n_stream, "layers and streams that there are");
+  for (std::uint32_t done = 0; done < n;) {
+    const std::uint32_t pos = first_pos + done;
+    const std::size_t count = std::min(n - done, kPagePositions - pos % kPagePositions);
+    const auto copy = [&](std::size_t plane, std::size_t n_planes) {
+      copy_planes(at(plane, pos), from.at(plane, pos), n_planes, plane_floats(), count * shape_.head_dim);
+    };
+    copy(k_plane(0, 0), std::size_t{n_layer} * shape_.n_kv_head);
+    copy(v_plane(0, 0), std::size_t{n_layer} * shape_.n_kv_head);
+    if (shape_.n_head > 0) copy(q_plane(0, 0), std::size_t{n_layer} * shape_.n_head);
+    if (n_stream > 0) {
+      copy_planes(stream_at(0, pos), from.stream_at(0, pos), n_stream, std::size_t{kPagePositions} * shape_.n_embd,
+                  count * shape_.n_embd);
+    }
+    done += static_cast<std::uint32_t>(count);
+  }
+}
+
 /// Makes the partly filled last page one that this cache may append to.
 Result<void> KvCache::own_last_page() {
   const std::uint32_t n = length_ % kPagePositions;
@@ -96,12 +127,10 @@ Result<void> KvCache::own_last_page() {
   if (!page) return page.error();
   const auto* from = reinterpret_cast<const float*>(last->data.data());
   auto* to = reinterpret_cast<float*>((*page)->data.data());
-  for (std::size_t plane = 0; plane < n_planes(); ++plane) {
-    std::memcpy(to + plane * plane_floats(), from + plane * plane_floats(),
-                std::size_t{n} * shape_.head_dim * sizeof(float));
-  }
-  const std::size_t hidden = n_planes() * plane_floats();
-  if (shape_.n_embd > 0) std::memcpy(to + hidden, from + hidden, std::size_t{n} * shape_.n_embd * sizeof(float));
+  copy_planes(to, from, n_planes(), plane_floats(), std::size_t{n} * shape_.head_dim);
+  const std::size_t streams = n_planes() * plane_floats();
+  copy_planes(to + streams, from + streams, shape_.n_stream, std::size_t{kPagePositions} * shape_.n_embd,
+              std::size_t{n} * shape_.n_embd);
   (*page)->used = n;
   last = std::move(*page);
   return {};

@@ -65,16 +65,15 @@ std::span<const kernels::CutLink> Switches::cut_links(std::uint32_t layer) const
   return layers_.empty() ? std::span<const kernels::CutLink>{} : layers_[layer].links;
 }
 
-bool Switches::operator==(const Switches& other) const {
-  const std::size_t n = std::max(layers_.size(), other.layers_.size());
-  for (std::uint32_t layer = 0; layer < n; ++layer) {
-    if (!std::ranges::equal(heads_off(layer), other.heads_off(layer))) return false;
+std::uint32_t Switches::first_difference(const Switches& other, std::uint32_t n_layer) const {
+  for (std::uint32_t layer = 0; layer < n_layer; ++layer) {
+    if (!std::ranges::equal(heads_off(layer), other.heads_off(layer))) return layer;
     if (!std::ranges::equal(cut_links(layer), other.cut_links(layer),
                             [](const auto& a, const auto& b) { return order(a) == order(b); })) {
-      return false;
+      return layer;
     }
   }
-  return true;
+  return n_layer;
 }
 
 }  // namespace lookback::model

@@ -23,7 +23,8 @@ class Switches {
   /// Links of this layer whose score is -inf before the softmax, each once.
   std::span<const kernels::CutLink> cut_links(std::uint32_t layer) const;
 
-  bool operator==(const Switches& other) const;
+  /// The lowest layer where something else is off; n_layer where nothing is.
+  std::uint32_t first_difference(const Switches& other, std::uint32_t n_layer) const;
 
  private:
   struct Layer {

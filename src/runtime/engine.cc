@@ -249,14 +249,16 @@ Result<std::unique_ptr<Pass>> Engine::create_pass(const PassOptions& options) {
                                     .n_head = options.keep == Keep::kRows ? config.n_head : 0,
                                     .n_kv_head = config.n_kv_head,
                                     .head_dim = config.head_dim,
-                                    .n_embd = config.n_embd};
+                                    .n_embd = config.n_embd,
+                                    .n_stream = options.keep == Keep::kRows ? model::n_streams(config.n_layer) : 1};
   std::vector<TokenId> ids;
   model::KvCache cache(shape);
   if (options.prefix != nullptr && options.prefix_length > 0) {
     const Pass::State& prefix = *options.prefix->state_;
     if (prefix.engine != state_) return wrong_state("the prefix belongs to another model");
     // A key depends on everything that was off below it: other switches, other keys.
-    if (!(prefix.kept.switches == *switches)) return wrong_state("the prefix ran with other switches");
+    if (prefix.kept.switches.first_difference(*switches, config.n_layer) != config.n_layer)
+      return wrong_state("the prefix ran with other switches");
     if (prefix.kept.cache.shape().n_head != shape.n_head)
       return wrong_state("the prefix keeps other things than asked for");
     if (options.prefix_length > prefix.kept.length()) {
@@ -267,12 +269,8 @@ Result<std::unique_ptr<Pass>> Engine::create_pass(const PassOptions& options) {
     const auto shared = std::span(prefix.kept.ids).first(options.prefix_length);
     ids.assign(shared.begin(), shared.end());
   }
-  auto pass =
-      std::unique_ptr<Pass::State>(new Pass::State{.engine = state_,
-                                                   .kept = {std::move(ids), std::move(*switches), std::move(cache)},
-                                                   .pending = {},
-                                                   .resid = {},
-                                                   .failed = {}});
+  auto pass = std::unique_ptr<Pass::State>(
+      new Pass::State{.engine = state_, .kept = {std::move(ids), std::move(*switches), std::move(cache)}});
   return std::unique_ptr<Pass>(new Pass(std::move(pass)));
 }
 

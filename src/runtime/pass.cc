@@ -55,6 +55,55 @@ Result<void> check_token(const Pass::State& state, TokenId token) {
                "token id " + std::to_string(token) + ", expected 0 to " + std::to_string(n_vocab - 1), std::nullopt};
 }
 
+/// Makes room for tokens and lets step() run them.
+Result<void> queue(Pass::State& state, std::span<const TokenId> ids) {
+  if (state.resid.size_bytes() == 0) {
+    const std::uint64_t n_floats = std::uint64_t{model::kMaxRows} * state.engine->config.n_embd;
+    auto resid = base::AlignedBuffer::create(n_floats * sizeof(float), "the residual stream of a block");
+    if (!resid) return resid.error();
+    state.resid = std::move(*resid);
+  }
+  LOOKBACK_TRY(state.kept.cache.append(static_cast<std::uint32_t>(ids.size())));
+  state.pending.assign(ids.begin(), ids.end());
+  return {};
+}
+
+/// The next block of pending tokens: its stream, and the layer to begin with.
+void begin_block(Pass::State& state) {
+  const std::uint32_t n_embd = state.engine->config.n_embd;
+  const std::uint32_t first_pos = state.kept.length();
+  model::KvCache& cache = state.kept.cache;
+  float* resid = state.resid.as<float>().data();
+  state.block_n = static_cast<std::uint32_t>(std::min<std::size_t>(state.pending.size(), model::kMaxRows));
+  state.layer = 0;
+  if (state.lower) {
+    const std::uint32_t n_layer = std::min(state.lower->layer + 1, cache.shape().n_layer);
+    const std::uint32_t n_stream = std::min(state.lower->layer / model::kStreamLayers, cache.shape().n_stream - 1);
+    cache.copy_lower(state.lower->cache, first_pos, state.block_n, n_layer, n_stream);
+    state.layer = n_stream * model::kStreamLayers;
+  }
+  if (state.layer == 0) return state.engine->forward->embed(std::span(state.pending).first(state.block_n), resid);
+  for (std::uint32_t i = 0; i < state.block_n; ++i) {
+    const float* stream = std::as_const(cache).stream(state.layer / model::kStreamLayers - 1, first_pos + i);
+    std::copy_n(stream, n_embd, resid + std::size_t{i} * n_embd);
+  }
+}
+
+/// logits [n_vocab] of a position, kept until another's are read.
+Result<std::span<const float>> logits_of(Pass::State& state, std::uint32_t pos) {
+  LOOKBACK_TRY(check_position(state, "position", pos));
+  if (state.logits.size() == 0 || state.logits_pos != pos) {
+    const ModelConfig& config = state.engine->config;
+    auto logits = Array<float>::create(config.n_vocab, "logits");
+    if (!logits) return logits.error();
+    LOOKBACK_TRY(state.engine->forward->logits(std::as_const(state.kept.cache).hidden(pos), config.n_embd, 1,
+                                               logits->span().data()));
+    state.logits = std::move(*logits);
+    state.logits_pos = pos;
+  }
+  return std::as_const(state.logits).span();
+}
+
 model::AttentionRows rows_of(const Pass::State& state) {
   return {state.engine->config, state.kept, state.engine->pool};
 }
@@ -79,15 +128,24 @@ Result<void> Pass::begin(std::span<const TokenId> ids) {
         std::to_string(state.kept.length() + ids.size()) + " tokens, but the context holds " + std::to_string(n_ctx),
         std::nullopt};
   }
-  if (state.resid.size_bytes() == 0) {
-    const std::uint64_t n_floats = std::uint64_t{model::kMaxRows} * state.engine->config.n_embd;
-    auto resid = base::AlignedBuffer::create(n_floats * sizeof(float), "the residual stream of a block");
-    if (!resid) return resid.error();
-    state.resid = std::move(*resid);
+  return queue(state, ids);
+}
+
+Result<std::unique_ptr<Pass>> Pass::switched(std::uint32_t n, std::span<const Off> off) const {
+  LOOKBACK_TRY(check_rows(*state_));
+  if (n == 0 || n > length()) {
+    return bad_argument("the first " + std::to_string(n) + " positions of a pass of " + std::to_string(length()));
   }
-  LOOKBACK_TRY(state.kept.cache.append(static_cast<std::uint32_t>(ids.size())));
-  state.pending.assign(ids.begin(), ids.end());
-  return {};
+  const ModelConfig& config = state_->engine->config;
+  auto switches = model::Switches::create(config, off);
+  if (!switches) return switches.error();
+  const std::uint32_t layer = state_->kept.switches.first_difference(*switches, config.n_layer);
+  auto state =
+      std::unique_ptr<State>(new State{.engine = state_->engine,
+                                       .kept = {{}, std::move(*switches), model::KvCache(state_->kept.cache.shape())},
+                                       .lower = State::Lower{state_->kept.cache.fork(n), layer}});
+  LOOKBACK_TRY(queue(*state, std::span(state_->kept.ids).first(n)));
+  return std::unique_ptr<Pass>(new Pass(std::move(state)));
 }
 
 Result<StepStatus> Pass::step() {
@@ -96,34 +154,43 @@ Result<StepStatus> Pass::step() {
   model::Forward& forward = *state.engine->forward;
   const ModelConfig& config = state.engine->config;
   float* resid = state.resid.as<float>().data();
-  model::KvCache* const sequence = &state.kept.cache;
+  model::KvCache& cache = state.kept.cache;
+  model::KvCache* const sequence = &cache;
 
   std::uint32_t work = 0;  // rows × layers
   while (!state.pending.empty() && work < kSliceRows) {
-    if (state.block_n == 0) {
-      state.block_n = static_cast<std::uint32_t>(std::min<std::size_t>(state.pending.size(), model::kMaxRows));
-      state.layer = 0;
-      forward.embed(std::span(state.pending).first(state.block_n), resid);
-    }
+    if (state.block_n == 0) begin_block(state);
+    const std::uint32_t first_pos = state.kept.length();
+    // A head that is off leaves its own layer's queries, keys and values alone.
+    const bool as_below = state.lower && state.layer <= state.lower->layer;
     const model::Block block{.sequences = {&sequence, 1},
-                             .first_pos = state.kept.length(),
+                             .first_pos = first_pos,
                              .n_pos = state.block_n,
-                             .switches = &state.kept.switches};
+                             .switches = &state.kept.switches,
+                             .cache = as_below ? model::Block::Cache::kReadAll : model::Block::Cache::kAppend};
     if (auto result = forward.layer(state.layer, block, resid); !result) {
       state.failed = result.error();
       return *state.failed;
     }
     work += state.block_n;
-    if (++state.layer < config.n_layer) continue;
-
-    for (std::uint32_t i = 0; i < state.block_n; ++i) {
-      std::copy_n(resid + std::size_t{i} * config.n_embd, config.n_embd, state.kept.cache.hidden(block.first_pos + i));
+    ++state.layer;
+    const bool through = state.layer == config.n_layer;
+    if (through || state.layer % model::kStreamLayers == 0) {
+      const std::uint32_t stream = through ? cache.shape().n_stream - 1 : state.layer / model::kStreamLayers - 1;
+      if (stream < cache.shape().n_stream) {
+        for (std::uint32_t i = 0; i < state.block_n; ++i) {
+          std::copy_n(resid + std::size_t{i} * config.n_embd, config.n_embd, cache.stream(stream, first_pos + i));
+        }
+      }
     }
+    if (!through) continue;
+
     const auto done = state.pending.begin() + static_cast<std::ptrdiff_t>(state.block_n);
     state.kept.ids.insert(state.kept.ids.end(), state.pending.begin(), done);
     state.pending.erase(state.pending.begin(), done);
     state.block_n = 0;
   }
+  if (state.pending.empty()) state.lower.reset();
   return StepStatus{.done = state.pending.empty(), .length = state.kept.length()};
 }
 
@@ -133,17 +200,15 @@ std::uint64_t Pass::n_bytes() const { return state_->kept.cache.n_bytes() + stat
 // ---- reading: any pass ----
 
 Result<Array<float>> Pass::logits(std::uint32_t pos) const {
-  LOOKBACK_TRY(check_position(*state_, "position", pos));
-  const ModelConfig& config = state_->engine->config;
-  auto logits = Array<float>::create(config.n_vocab, "logits");
-  if (!logits) return logits.error();
-  LOOKBACK_TRY(state_->engine->forward->logits(std::as_const(state_->kept.cache).hidden(pos), config.n_embd, 1,
-                                               logits->span().data()));
+  auto row = logits_of(*state_, pos);
+  if (!row) return row.error();
+  auto logits = Array<float>::create(row->size(), "logits");
+  if (logits) std::ranges::copy(*row, logits->span().begin());
   return logits;
 }
 
 Result<TopTokens> Pass::top(std::uint32_t k, std::uint32_t pos) const {
-  auto all = logits(pos);
+  auto all = logits_of(*state_, pos);
   if (!all) return all.error();
   k = std::min(k, state_->engine->config.n_vocab);
   auto ids = Array<TokenId>::create(k, "top tokens");
@@ -152,7 +217,7 @@ Result<TopTokens> Pass::top(std::uint32_t k, std::uint32_t pos) const {
   if (!ids) return ids.error();
   if (!top_logits) return top_logits.error();
   if (!probabilities) return probabilities.error();
-  model::top_tokens(all->span(), ids->span(), top_logits->span(), probabilities->span());
+  model::top_tokens(*all, ids->span(), top_logits->span(), probabilities->span());
   return TopTokens{std::move(*ids), std::move(*top_logits), std::move(*probabilities)};
 }
 

@@ -46,15 +46,26 @@ struct Engine::State {
 
 /// A pass and, while it runs, where it is.
 struct Pass::State {
+  /// A pass with other switches, whose part below `layer` is this one's too.
+  struct Lower {
+    model::KvCache cache;
+    std::uint32_t layer = 0;  ///< the first where other things are off
+  };
+
   std::shared_ptr<Engine::State> engine;
   model::KeptPass kept;
 
   // The run that step() continues: pending tokens in blocks of kMaxRows, layer by layer.
-  std::vector<TokenId> pending;
-  base::AlignedBuffer resid;  // [kMaxRows, n_embd] the block's stream
-  std::uint32_t block_n = 0;  // rows of the block that runs; 0: none begun
-  std::uint32_t layer = 0;    // the next layer of that block
-  std::optional<Error> failed;
+  std::vector<TokenId> pending{};
+  base::AlignedBuffer resid{};   // [kMaxRows, n_embd] the block's stream
+  std::uint32_t block_n = 0;     // rows of the block that runs; 0: none begun
+  std::uint32_t layer = 0;       // the next layer of that block
+  std::optional<Lower> lower{};  // while pending tokens have one
+  std::optional<Error> failed{};
+
+  // The row of logits that was read last; several readers ask for the same.
+  std::uint32_t logits_pos = 0;
+  Array<float> logits{};
 };
 
 struct Effects::State {

@@ -5,6 +5,7 @@ import { renderChat } from './chat_lazy.js';
 import { cancelled, LookbackError, throwIfAborted } from './errors.js';
 import { checkCount, checkIds, checkOff, checkText, checkWhole } from './arguments.js';
 import { EVENTS } from './protocol.js';
+import { bestStart } from './reuse.js';
 import { createSampler } from './sampler.js';
 import { unwrap } from './unwrap.js';
 import { chooseVariant } from './variants.js';
@@ -428,7 +429,7 @@ export class Session {
   }
 
   /**
-   * Runs ids, sharing what a living pass with the same switches has computed already.
+   * Runs ids, taking over what a living pass has computed already.
    * @param {Int32Array} ids
    * @param {{keep: string, off: Int32Array, signal: AbortSignal, prefix?: PassEntry}} options
    * @returns {Promise<PassEntry>} held once
@@ -440,13 +441,17 @@ export class Session {
         `the prompt has ${ids.length} tokens, expected at most ${this.#info.contextLength}, the model's context`,
       );
     }
-    const shared = prefix ? { entry: prefix, length: prefix.ids.length } : this.#longestPrefix(ids, keep, off);
+    const start = prefix
+      ? { entry: prefix, how: 'prefix', length: prefix.ids.length }
+      : bestStart({ ids, keep, off }, this.#entries(), this.#info.layers);
     const pass = unwrap(
-      this.#engine.createPass({ keep, off, prefix: shared?.entry.pass ?? null, prefixLength: shared?.length ?? 0 }),
+      start?.how === 'switched'
+        ? start.entry.pass.switched(start.length, off)
+        : this.#engine.createPass({ keep, off, prefix: start?.entry.pass ?? null, prefixLength: start?.length ?? 0 }),
     );
     this.#waitedFor++;
     try {
-      unwrap(pass.begin(ids.subarray(shared?.length ?? 0)));
+      if (start?.how !== 'switched') unwrap(pass.begin(ids.subarray(start?.length ?? 0)));
       while (!unwrap(pass.step()).done) {
         await yieldToEvents();
         this.#loaded('forward');
@@ -463,29 +468,9 @@ export class Session {
     }
   }
 
-  /**
-   * The living pass that has most of these tokens; the last one is always run again, since a pass must append.
-   * @param {Int32Array} ids
-   * @param {string} keep
-   * @param {Int32Array} off
-   */
-  #longestPrefix(ids, keep, off) {
-    /** @type {{entry: PassEntry, length: number} | null} */
-    let best = null;
-    const entries = new Set([...this.#passes.values(), ...[...this.#generations.values()].map(({ entry }) => entry)]);
-    for (const entry of entries) {
-      if (
-        entry.keep !== keep ||
-        entry.off.length !== off.length ||
-        entry.off.some((value, index) => value !== off[index])
-      )
-        continue;
-      let length = 0;
-      const most = Math.min(ids.length - 1, entry.ids.length);
-      while (length < most && entry.ids[length] === ids[length]) length++;
-      if (length > (best?.length ?? 0)) best = { entry, length };
-    }
-    return best;
+  /** Every living pass, once. */
+  #entries() {
+    return new Set([...this.#passes.values(), ...[...this.#generations.values()].map(({ entry }) => entry)]);
   }
 
   /** @param {PassEntry} entry */

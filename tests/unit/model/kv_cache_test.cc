@@ -7,7 +7,7 @@ namespace {
 
 using model::KvCache;
 
-constexpr KvCache::Shape kShape{.n_layer = 2, .n_head = 4, .n_kv_head = 2, .head_dim = 8, .n_embd = 16};
+constexpr KvCache::Shape kShape{.n_layer = 2, .n_head = 4, .n_kv_head = 2, .head_dim = 8, .n_embd = 16, .n_stream = 2};
 
 /// Appends n positions and writes `mark` into one number of each kind.
 void append(KvCache& cache, std::uint32_t n, float mark) {
@@ -18,6 +18,7 @@ void append(KvCache& cache, std::uint32_t n, float mark) {
     cache.v(1, 1, pos)[7] = mark + 1;
     cache.q(1, 3, pos)[7] = mark + 2;
     cache.hidden(pos)[15] = mark + 3;
+    cache.stream(0, pos)[0] = mark + 4;
   }
 }
 
@@ -27,6 +28,7 @@ void expect_marks(const KvCache& cache, std::uint32_t first, std::uint32_t last,
     EXPECT_EQ(cache.v(1, 1, pos)[7], mark + 1) << pos;
     EXPECT_EQ(cache.q(1, 3, pos)[7], mark + 2) << pos;
     EXPECT_EQ(cache.hidden(pos)[15], mark + 3) << pos;
+    EXPECT_EQ(cache.stream(0, pos)[0], mark + 4) << pos;
   }
 }
 
@@ -43,7 +45,10 @@ TEST(KvCache, KindsOfNumbersDoNotOverlap) {
           for (std::uint32_t head = 0; head < 4; ++head) visit(cache.q(layer, head, pos)[i]);
         }
       }
-      for (std::uint32_t i = 0; i < 16; ++i) visit(cache.hidden(pos)[i]);
+      for (std::uint32_t i = 0; i < 16; ++i) {
+        visit(cache.stream(0, pos)[i]);
+        visit(cache.hidden(pos)[i]);
+      }
     }
   };
   each([&](float& value) { value = next++; });
@@ -99,12 +104,34 @@ TEST(KvCache, AForkOutlivesItsOrigin) {
   expect_marks(fork, 30, 33, 20);
 }
 
+TEST(KvCache, CopiesWhatLiesBelowALayer) {
+  KvCache from(kShape);
+  append(from, 150, 10);
+  KvCache to(kShape);
+  append(to, 150, 20);
+  for (std::uint32_t pos = 0; pos < 150; ++pos) {
+    from.k(0, 1, pos)[3] = from.v(0, 0, pos)[3] = from.q(0, 3, pos)[3] = static_cast<float>(pos);
+  }
+  to.copy_lower(from, 60, 80, 1, 1);
+  for (std::uint32_t pos = 60; pos < 140; ++pos) {
+    EXPECT_EQ(to.k(0, 1, pos)[3], static_cast<float>(pos));
+    EXPECT_EQ(to.v(0, 0, pos)[3], static_cast<float>(pos));
+    EXPECT_EQ(to.q(0, 3, pos)[3], static_cast<float>(pos));
+    EXPECT_EQ(to.stream(0, pos)[0], 14);
+    EXPECT_EQ(to.k(1, 1, pos)[7], 20);  // a higher layer
+    EXPECT_EQ(to.q(1, 3, pos)[7], 22);
+    EXPECT_EQ(to.hidden(pos)[15], 23);  // a higher stream
+  }
+  expect_marks(to, 0, 60, 20);
+  expect_marks(to, 140, 150, 20);
+}
+
 TEST(KvCache, CountsItsPages) {
   KvCache cache(kShape);
   EXPECT_EQ(cache.n_bytes(), 0u);
   ASSERT_TRUE(cache.append(65).has_value());
-  // k, v [2 layers, 2 heads], q [2, 4], each [64, 8], and hidden [64, 16]
-  EXPECT_EQ(cache.n_bytes(), 2u * 4 * 64 * ((2 * 2 + 2 * 2 + 2 * 4) * 8 + 16));
+  // k, v [2 layers, 2 heads], q [2, 4], each [64, 8], and two streams [64, 16]
+  EXPECT_EQ(cache.n_bytes(), 2u * 4 * 64 * ((2 * 2 + 2 * 2 + 2 * 4) * 8 + 2 * 16));
 }
 
 }  // namespace

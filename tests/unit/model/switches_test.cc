@@ -37,13 +37,18 @@ TEST(Switches, AreKeptByLayerEachOnce) {
   EXPECT_TRUE(switches.cut_links(1).empty());
 }
 
-TEST(Switches, AreEqualWhateverTheOrder) {
-  EXPECT_TRUE(made({head(0, 1), link(1, 0, 3, 2)}) == made({link(1, 0, 3, 2), head(0, 1), head(0, 1)}));
-  EXPECT_TRUE(made({}) == Switches());
-  EXPECT_FALSE(made({head(0, 1)}) == made({}));
-  EXPECT_FALSE(made({head(0, 1)}) == made({head(1, 1)}));
-  EXPECT_FALSE(made({link(1, 0, 3, 2)}) == made({link(1, 0, 3, 1)}));
-  EXPECT_FALSE(made({link(1, 0, 3, 2)}) == made({head(1, 0)}));
+TEST(Switches, TellTheFirstLayerThatDiffers) {
+  const auto difference = [](const Switches& a, const Switches& b) {
+    EXPECT_EQ(a.first_difference(b, 3), b.first_difference(a, 3));
+    return a.first_difference(b, 3);
+  };
+  EXPECT_EQ(difference(made({head(0, 1), link(1, 0, 3, 2)}), made({link(1, 0, 3, 2), head(0, 1), head(0, 1)})), 3u);
+  EXPECT_EQ(difference(made({}), Switches()), 3u);
+  EXPECT_EQ(difference(made({head(0, 1)}), made({})), 0u);
+  EXPECT_EQ(difference(made({head(0, 1)}), made({head(1, 1)})), 0u);
+  EXPECT_EQ(difference(made({head(0, 1), head(2, 0)}), made({head(2, 1), head(0, 1)})), 2u);
+  EXPECT_EQ(difference(made({link(1, 0, 3, 2)}), made({link(1, 0, 3, 1)})), 1u);
+  EXPECT_EQ(difference(made({link(1, 0, 3, 2)}), made({head(1, 0)})), 1u);
 }
 
 TEST(Switches, RefuseWhatIsOutOfRange) {

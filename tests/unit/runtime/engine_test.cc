@@ -322,6 +322,65 @@ TEST(Pass, PrefixesOfOtherSwitchesAreRefused) {
                  "another model");
 }
 
+// Whatever the layer, from any switches to any other: the very numbers of a pass that ran with them from its first layer.
+TEST(Pass, SwitchedEqualsARunFromTheStart) {
+  const auto model = open_tiny({.n_layer = 12});
+  const auto ids = random_ids(150);  // more than a block, more than a page
+  const std::vector<std::vector<Off>> cases = {{},
+                                               {{0, 1, {}}},
+                                               {{4, 2, {}}},
+                                               {{5, 0, {}}},
+                                               {{6, 3, {}}, {11, 1, {}}},
+                                               {{11, 0, {}}},
+                                               {{9, 1, Off::Link{.query = 140, .key = 3}}}};
+  std::vector<std::unique_ptr<Pass>> fresh;
+  for (const auto& off : cases) fresh.push_back(run_pass(*model.engine, ids, {.off = off}));
+  for (std::size_t from = 0; from < cases.size(); ++from) {
+    for (std::size_t to = 0; to < cases.size(); ++to) {
+      const auto pass = must(fresh[from]->switched(150, cases[to]));
+      while (!must(pass->step()).done) {
+      }
+      const std::string what = std::to_string(from) + " to " + std::to_string(to);
+      for (const std::uint32_t pos : {0u, 20u, 127u, 128u, 149u}) {
+        EXPECT_EQ(largest_difference(must(pass->logits(pos)).span(), must(fresh[to]->logits(pos)).span()), 0)
+            << what << ", position " << pos;
+      }
+      EXPECT_EQ(largest_difference(must(pass->average()).span(), must(fresh[to]->average()).span()), 0) << what;
+      if (from == to) continue;
+      EXPECT_GT(largest_difference(must(fresh[from]->logits(149)).span(), must(pass->logits(149)).span()), 0) << what;
+    }
+  }
+}
+
+TEST(Pass, SwitchedMayBeShorterAndGoOn) {
+  const auto model = open_tiny({.n_layer = 12});
+  const auto ids = random_ids(40);
+  const std::vector<Off> off = {{7, 2, {}}};
+  const auto plain = run_pass(*model.engine, ids);
+  const auto fresh = run_pass(*model.engine, std::span(ids).first(30), {.off = off});
+  const auto pass = must(plain->switched(30, off));
+  expect_refused(pass->begin(ids), ErrorCode::kWrongState, "still running");
+  while (!must(pass->step()).done) {
+  }
+  EXPECT_EQ(pass->length(), 30u);
+  EXPECT_EQ(largest_difference(must(pass->logits(29)).span(), must(fresh->logits(29)).span()), 0);
+  must(run(*pass, std::span(ids).subspan(30)));
+  must(run(*fresh, std::span(ids).subspan(30)));
+  EXPECT_EQ(largest_difference(must(pass->logits(39)).span(), must(fresh->logits(39)).span()), 0);
+}
+
+TEST(Pass, SwitchedRefusals) {
+  const auto model = open_tiny();
+  const auto ids = random_ids(9);
+  const auto plain = run_pass(*model.engine, ids);
+  const auto none = run_pass(*model.engine, ids, {.keep = Keep::kNone});
+  expect_refused(plain->switched(10, {}), ErrorCode::kBadArgument, "pass of 9");
+  expect_refused(plain->switched(0, {}), ErrorCode::kBadArgument, "pass of 9");
+  const std::vector<Off> beyond = {{99, 0, {}}};
+  expect_refused(plain->switched(9, beyond), ErrorCode::kBadArgument, "layer 99");
+  expect_refused(none->switched(9, {}), ErrorCode::kWrongState, "no queries");
+}
+
 TEST(Pass, AnAbandonedRunLeavesTheOthersAlone) {
   const auto model = open_tiny({.n_layer = 6});
   const auto ids = random_ids(150);
