@@ -74,24 +74,49 @@ struct Simd128 {
   static v128_t madd(v128_t a, v128_t b, v128_t c) { return wasm_f32x4_add(wasm_f32x4_mul(a, b), c); }
 };
 
-/// With relaxed SIMD: fused multiply-add, which differs from Simd128 by one rounding, and dots of bytes with 4-bit codes,
-/// which are exact.
+/// With relaxed SIMD: fused multiply-add, which differs from Simd128 by one rounding, and dots of bytes, which are exact.
 struct RelaxedSimd {
   static constexpr std::uint32_t kTileRows = 6;
   static constexpr bool kHasByteDot = true;
 
-  /// i16 lane i: x[2i] · codes[2i] + x[2i + 1] · codes[2i + 1], x signed, codes 0…15: so small that the specification leaves no
-  /// freedom. One instruction on x86; the dot that adds to i32 takes five where VNNI is missing.
-  static v128_t dot_bytes(v128_t x, v128_t codes) {
+  // Dots of signed bytes with codes 0…15, so small that the specification leaves no freedom, added up in one of two ways.
+
+  /// Sums of 16 bits: i16 lane i += x[2i] · codes[2i] + x[2i + 1] · codes[2i + 1]. Two instructions on any x86.
+  struct PairSums {
+    static v128_t add(v128_t sum, v128_t x, v128_t codes) {
 #if defined(__wasm_relaxed_simd__)
-    return wasm_i16x8_relaxed_dot_i8x16_i7x16(x, codes);
+      return wasm_i16x8_add(sum, wasm_i16x8_relaxed_dot_i8x16_i7x16(x, codes));
 #else
-    const v128_t low = wasm_i16x8_extmul_low_i8x16(x, codes);
-    const v128_t high = wasm_i16x8_extmul_high_i8x16(x, codes);
-    return wasm_i16x8_add(wasm_i16x8_shuffle(low, high, 0, 2, 4, 6, 8, 10, 12, 14),
-                          wasm_i16x8_shuffle(low, high, 1, 3, 5, 7, 9, 11, 13, 15));
+      const v128_t low = wasm_i16x8_extmul_low_i8x16(x, codes);
+      const v128_t high = wasm_i16x8_extmul_high_i8x16(x, codes);
+      return wasm_i16x8_add(sum, wasm_i16x8_add(wasm_i16x8_shuffle(low, high, 0, 2, 4, 6, 8, 10, 12, 14),
+                                                wasm_i16x8_shuffle(low, high, 1, 3, 5, 7, 9, 11, 13, 15)));
 #endif
-  }
+    }
+    static v128_t to_i32(v128_t sum) { return wasm_i32x4_extadd_pairwise_i16x8(sum); }
+  };
+
+  /// Sums of 32 bits: i32 lane i += Σ_j x[4i + j] · codes[4i + j]. One instruction with VNNI or ARM's dot product, else five.
+  struct QuadSums {
+    static v128_t add(v128_t sum, v128_t x, v128_t codes) {
+#if defined(__wasm_relaxed_simd__)
+      return wasm_i32x4_relaxed_dot_i8x16_i7x16_add(x, codes, sum);
+#else
+      return wasm_i32x4_add(sum, wasm_i32x4_extadd_pairwise_i16x8(PairSums::add(wasm_i16x8_splat(0), x, codes)));
+#endif
+    }
+    static v128_t to_i32(v128_t sum) { return sum; }
+
+    /// Whether that is one instruction here, told by what it makes of codes that it is not made for: x86 without VNNI
+    /// multiplies pairs to 16 bits that saturate, 2 · 32767 in all.
+    static bool are_one_instruction() {
+      volatile std::int8_t x = 127;  // constants are folded, and Binaryen 120 stops at this one
+      volatile std::int8_t codes = -1;
+      const v128_t sum = add(wasm_i32x4_splat(0), wasm_i8x16_splat(x), wasm_i8x16_splat(codes));
+      return wasm_i32x4_extract_lane(sum, 0) != 2 * 32767;
+    }
+  };
+
   static v128_t madd(v128_t a, v128_t b, v128_t c) {
 #if defined(__wasm_relaxed_simd__)
     return wasm_f32x4_relaxed_madd(a, b, c);

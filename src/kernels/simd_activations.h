@@ -109,13 +109,15 @@ template <std::uint32_t P>
   }
 }
 
-/// 32 activations of one token in planes of signed bytes, for dots with 4-bit codes: x = scale · (256 · planes[0] + planes[1]).
+/// The same in planes of signed bytes, two for each of 16 bits: x = scale · Σ_p (256 · planes[p][0] + planes[p][1]) ·
+/// kSecondPlane^p, columns in order.
+template <std::uint32_t P>
 struct ByteUnit {
-  alignas(16) std::int8_t planes[2][kUnitCols];
+  alignas(16) std::int8_t planes[P][2][kUnitCols];
   float scale;
   float sum;  ///< Σ x
 };
-static_assert(sizeof(ByteUnit) <= kActivationUnitBytes);
+static_assert(sizeof(ByteUnit<2>) <= kActivationUnitBytes);
 
 /// Sixteen i32 within a byte's range → bytes.
 inline v128_t to_bytes(const v128_t (&x)[4]) {
@@ -123,7 +125,8 @@ inline v128_t to_bytes(const v128_t (&x)[4]) {
 }
 
 /// x [n_cols] → out [units].
-[[gnu::noinline]] inline void prepare_bytes(const float* x, std::uint32_t n_cols, ByteUnit* out) {
+template <std::uint32_t P>
+[[gnu::noinline]] void prepare_bytes(const float* x, std::uint32_t n_cols, ByteUnit<P>* out) {
   const v128_t bias = wasm_f32x4_splat(kRoundingBias);
   const v128_t bias_bits = wasm_i32x4_splat(kRoundingBits);
   for (std::uint32_t col = 0; col < n_cols; col += kUnitCols, ++out) {
@@ -134,14 +137,21 @@ inline v128_t to_bytes(const v128_t (&x)[4]) {
     out->sum = unit.sum;
     const v128_t factor = wasm_f32x4_splat(scale.inverse);
     for (std::uint32_t half = 0; half < 2; ++half) {
-      v128_t plane[2][4];
+      v128_t bytes[P][2][4];
       for (std::uint32_t i = 0; i < 4; ++i) {
-        const v128_t rounded = wasm_f32x4_add(wasm_f32x4_mul(unit.x[4 * half + i], factor), bias);
-        const v128_t whole = wasm_i32x4_sub(rounded, bias_bits);
-        plane[0][i] = wasm_i32x4_shr(wasm_i32x4_add(whole, wasm_i32x4_splat(128)), 8);
-        plane[1][i] = wasm_i32x4_sub(whole, wasm_i32x4_shl(plane[0][i], 8));
+        v128_t value = wasm_f32x4_mul(unit.x[4 * half + i], factor);
+        for (std::uint32_t p = 0; p < P; ++p) {
+          const v128_t biased = wasm_f32x4_add(value, bias);
+          const v128_t whole = wasm_i32x4_sub(biased, bias_bits);
+          bytes[p][0][i] = wasm_i32x4_shr(wasm_i32x4_add(whole, wasm_i32x4_splat(128)), 8);
+          bytes[p][1][i] = wasm_i32x4_sub(whole, wasm_i32x4_shl(bytes[p][0][i], 8));
+          const v128_t rest = wasm_f32x4_sub(value, wasm_f32x4_sub(biased, bias));
+          value = wasm_f32x4_mul(rest, wasm_f32x4_splat(1 / kSecondPlane));
+        }
       }
-      for (std::uint32_t p = 0; p < 2; ++p) wasm_v128_store(&out->planes[p][16 * half], to_bytes(plane[p]));
+      for (std::uint32_t p = 0; p < P; ++p) {
+        for (std::uint32_t b = 0; b < 2; ++b) wasm_v128_store(&out->planes[p][b][16 * half], to_bytes(bytes[p][b]));
+      }
     }
   }
 }

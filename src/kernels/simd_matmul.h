@@ -4,9 +4,9 @@
 //   tiles    exact, and whatever has no integer form: a panel of 8 rows is dequantised to f32 once a block of tokens, a few
 //            hundred columns at a time (it stays in the first-level cache), then multiplied in register tiles.
 //   codes    fast: activations in 16 bits, a panel unpacked to 16-bit codes, integer dots, scales applied once a unit.
-//   rows     one to three tokens: integer dots straight from the packed codes. Exact splits an activation into planes: two of 16 bits
-//            hold it to 2^-31 of the largest of its 32, below the rounding of f32 sums, and are faster than f32. In fast, 4-bit codes take
-//            two planes of bytes where the target has dots of bytes; 24 bits of them are too few for exact.
+//   rows     one to three tokens: integer dots straight from the packed codes. Fast takes one plane of 16 bits for an activation,
+//            exact two, which hold it to 2^-31 of the largest of its 32, below the rounding of f32 sums, and are faster than f32.
+//            With 4-bit codes a plane is two of bytes where the target has dots of bytes.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,7 @@ class SimdMatmul {
     for (const Product& product : products) {
       n_panels += product.weights->n_panels();
       const Layout layout = product.weights->layout();
-      if (by_integers(layout, job)) (by_rows && takes_bytes(layout, precision) ? wants_bytes : wants_pairs) = true;
+      if (by_integers(layout, job)) (by_rows && takes_bytes(layout) ? wants_bytes : wants_pairs) = true;
     }
     // A row takes less than a microsecond: a barrier would cost as much as a second thread saves.
     if (wants_bytes) prepare_byte_rows(job);
@@ -93,18 +93,33 @@ class SimdMatmul {
     return has_codes && (job.precision == Precision::kFast || job.input.n_tokens <= kRowTokens);
   }
 
-  static bool takes_bytes(Layout layout, Precision precision) {
+  /// How dots of bytes are added up here; kNone where they cannot be had.
+  enum class ByteSums { kNone, kPairs, kQuads };
+
+  static ByteSums byte_sums() {
     if constexpr (Isa::kHasByteDot) {
       // V8 11's baseline compiler may overwrite the sum of a dot of bytes, depending on the code around it. So each of the
-      // functions that are made of such dots is tried once, before it can be compiled better; where one fails, pairs serve.
-      static const bool works = byte_row_works<Layout::kQ4>() && byte_row_works<Layout::kQ4F>();
-      return works && layout != Layout::kQ8 && precision == Precision::kFast;
+      // functions that are made of such dots is tried once, before it can be compiled better; where one fails, pairs of
+      // 16 bits serve.
+      static const ByteSums sums = [] {
+        if (Isa::QuadSums::are_one_instruction() && byte_rows_work<typename Isa::QuadSums>()) return ByteSums::kQuads;
+        return byte_rows_work<typename Isa::PairSums>() ? ByteSums::kPairs : ByteSums::kNone;
+      }();
+      return sums;
     }
-    return false;
+    return ByteSums::kNone;
   }
 
-  template <Layout L>
-  [[gnu::noinline, clang::minsize]] static bool byte_row_works() {
+  static bool takes_bytes(Layout layout) { return layout != Layout::kQ8 && byte_sums() != ByteSums::kNone; }
+
+  template <class Sums>
+  [[gnu::noinline, clang::minsize]] static bool byte_rows_work() {
+    return byte_rows_work_in<Layout::kQ4, 1, Sums>() && byte_rows_work_in<Layout::kQ4, 2, Sums>() &&
+           byte_rows_work_in<Layout::kQ4F, 1, Sums>() && byte_rows_work_in<Layout::kQ4F, 2, Sums>();
+  }
+
+  template <Layout L, std::uint32_t P, class Sums>
+  [[gnu::noinline, clang::minsize]] static bool byte_rows_work_in() {
     constexpr std::uint32_t kUnits = 2;
     alignas(16) std::byte units[kUnits * 192];
     static_assert(sizeof units >= kUnits * (128 + 2 * kPanelRows * sizeof(float)));
@@ -120,14 +135,14 @@ class SimdMatmul {
       }
     }
     for (std::uint32_t c = 0; c < kUnits * kUnitCols; ++c) x[c] = static_cast<float>(c * 7 % 31) - 13;
-    ByteUnit bytes[kUnits];
+    ByteUnit<P> bytes[kUnits];
     RowUnit<1> pairs[kUnits];
-    prepare_bytes(x, kUnits * kUnitCols, bytes);
+    prepare_bytes<P>(x, kUnits * kUnitCols, bytes);
     prepare_row<1>(x, kUnits * kUnitCols, pairs);
     alignas(16) float by_bytes[kPanelRows];
     alignas(16) float by_pairs[kPanelRows];
     const Panels panel{units, 0, 1};
-    multiply_byte_rows<L>(panel, bytes, kUnits, by_bytes);
+    multiply_byte_rows<L, P, Sums>(panel, bytes, kUnits, by_bytes);
     multiply_pair_rows<L, 1>(panel, pairs, kUnits, by_pairs);
     for (std::uint32_t r = 0; r < kPanelRows; ++r) {
       if (!(std::abs(by_bytes[r] - by_pairs[r]) < 1)) return false;  // of sums of some hundreds, rounded at 2^-16
@@ -316,17 +331,30 @@ class SimdMatmul {
 
   static void prepare_byte_rows(const Job& job) {
     for (std::uint32_t t = 0; t < job.input.n_tokens; ++t) {
-      prepare_bytes(job.input.x + t * job.input.x_stride, job.cols, byte_units(job, t));
+      const float* x = job.input.x + t * job.input.x_stride;
+      if (job.precision == Precision::kFast) {
+        prepare_bytes<1>(x, job.cols, byte_units<1>(job, t));
+      } else {
+        prepare_bytes<2>(x, job.cols, byte_units<2>(job, t));
+      }
     }
   }
-  static ByteUnit* byte_units(const Job& job, std::uint32_t token) {
-    return reinterpret_cast<ByteUnit*>(job.bytes) + std::size_t{token} * job.n_units;
+  template <std::uint32_t P>
+  static ByteUnit<P>* byte_units(const Job& job, std::uint32_t token) {
+    return reinterpret_cast<ByteUnit<P>*>(job.bytes) + std::size_t{token} * job.n_units;
   }
 
   // Panels that are multiplied side by side: first, first + apart …, n of them.
   struct Streams {
     std::uint32_t first;
     std::uint32_t apart;
+    std::uint32_t n;
+  };
+
+  // n panels whose bytes are `apart` from one another.
+  struct Panels {
+    const std::byte* first;
+    std::size_t apart;
     std::uint32_t n;
   };
 
@@ -365,20 +393,28 @@ class SimdMatmul {
     const std::byte* weights = product.weights->panel(streams.first);
     const Panels panels{
         weights, static_cast<std::size_t>(product.weights->panel(streams.first + streams.apart) - weights), streams.n};
-    const bool fast = job.precision == Precision::kFast;
-    if constexpr (Isa::kHasByteDot && L != Layout::kQ8) {
-      if (takes_bytes(L, job.precision)) return multiply_byte_rows<L>(panels, byte_units(job, t), job.n_units, sums);
+    if (job.precision == Precision::kFast) {
+      multiply_rows_in<L, 1>(job, panels, t, sums);
+    } else {
+      multiply_rows_in<L, 2>(job, panels, t, sums);
     }
-    fast ? multiply_pair_rows<L, 1>(panels, row_units<1>(job, t), job.n_units, sums)
-         : multiply_pair_rows<L, 2>(panels, row_units<2>(job, t), job.n_units, sums);
   }
 
-  // n panels whose bytes are `apart` from one another.
-  struct Panels {
-    const std::byte* first;
-    std::size_t apart;
-    std::uint32_t n;
-  };
+  template <Layout L, std::uint32_t P>
+  static void multiply_rows_in(const Job& job, const Panels& panels, std::uint32_t t, float* sums) {
+    if constexpr (Isa::kHasByteDot && L != Layout::kQ8) {
+      const ByteUnit<P>* units = byte_units<P>(job, t);
+      switch (byte_sums()) {
+        case ByteSums::kQuads:
+          return multiply_byte_rows<L, P, typename Isa::QuadSums>(panels, units, job.n_units, sums);
+        case ByteSums::kPairs:
+          return multiply_byte_rows<L, P, typename Isa::PairSums>(panels, units, job.n_units, sums);
+        case ByteSums::kNone:
+          break;
+      }
+    }
+    multiply_pair_rows<L, P>(panels, row_units<P>(job, t), job.n_units, sums);
+  }
 
   // out [panels, 8 rows]: unit by unit, each of every panel in turn.
   template <Layout L, typename Unit, typename AddUnit>
@@ -394,26 +430,27 @@ class SimdMatmul {
   }
 
   // Dots of bytes: a word of four columns of codes needs no widening. A function of its own, so that what was tried is what runs.
-  template <Layout L>
-  [[gnu::noinline]] static void multiply_byte_rows(const Panels& panels, const ByteUnit* units, std::uint32_t n_units,
-                                                   float* out) {
+  template <Layout L, std::uint32_t P, class Sums>
+  [[gnu::noinline]] static void multiply_byte_rows(const Panels& panels, const ByteUnit<P>* units,
+                                                   std::uint32_t n_units, float* out) {
     const v128_t mask = load(simd_constants.low_nibble_i8.data());
-    for_units<L>(panels, units, n_units, out, [&](const std::byte* unit, const ByteUnit& x, float* total) {
-      // Sums of 16 bits: 8 dots of two products, each at most 128 · 15, stay below 2^15.
-      v128_t sum[2][2];
-      for (auto& plane : sum) plane[0] = plane[1] = wasm_i16x8_splat(0);
+    for_units<L>(panels, units, n_units, out, [&](const std::byte* unit, const ByteUnit<P>& x, float* total) {
+      // Where sums have 16 bits: 8 dots of two products, each at most 128 · 15, stay below 2^15.
+      v128_t sum[P][2][2];
+      for (auto& plane : sum) plane[0][0] = plane[0][1] = plane[1][0] = plane[1][1] = wasm_i16x8_splat(0);
       const std::byte* codes = unit;
-      const std::int8_t* word = &x.planes[0][0];
+      const std::int8_t* word = &x.planes[0][0][0];
       LOOKBACK_ROLLED
       for (std::uint32_t v = 0; v < 4; ++v) {
         for (std::uint32_t half = 0; half < 2; ++half) {
           const v128_t rows = load(codes + 16 * half);
           const v128_t low = wasm_v128_and(rows, mask);
           const v128_t high = wasm_v128_and(wasm_u16x8_shr(rows, 4), mask);
-          for (std::uint32_t p = 0; p < 2; ++p) {
+          for (std::uint32_t p = 0; p < 2 * P; ++p) {
             const std::int8_t* plane = word + p * kUnitCols;
-            sum[p][half] = wasm_i16x8_add(sum[p][half], Isa::dot_bytes(wasm_v128_load32_splat(plane), low));
-            sum[p][half] = wasm_i16x8_add(sum[p][half], Isa::dot_bytes(wasm_v128_load32_splat(plane + 16), high));
+            v128_t& to = sum[p / 2][p % 2][half];
+            to = Sums::add(to, wasm_v128_load32_splat(plane), low);
+            to = Sums::add(to, wasm_v128_load32_splat(plane + 16), high);
           }
         }
         codes += 32;
@@ -423,9 +460,13 @@ class SimdMatmul {
       const v128_t scale = wasm_v128_load32_splat(&x.scale);
       const v128_t x_sum = wasm_v128_load32_splat(&x.sum);
       for (std::uint32_t half = 0; half < 2; ++half) {
-        const auto row_sums = [&](std::uint32_t p) { return wasm_i32x4_extadd_pairwise_i16x8(sum[p][half]); };
         // 16 bits · 15 · 32 columns stay below 2^24, so the conversion is exact.
-        const v128_t value = wasm_f32x4_convert_i32x4(wasm_i32x4_add(wasm_i32x4_shl(row_sums(0), 8), row_sums(1)));
+        const auto plane_sum = [&](std::uint32_t p) {
+          const v128_t high = wasm_i32x4_shl(Sums::to_i32(sum[p][0][half]), 8);
+          return wasm_f32x4_convert_i32x4(wasm_i32x4_add(high, Sums::to_i32(sum[p][1][half])));
+        };
+        v128_t value = plane_sum(0);
+        if constexpr (P == 2) value = Isa::madd(plane_sum(1), wasm_f32x4_splat(kSecondPlane), value);
         const v128_t product = Isa::madd(value, wasm_f32x4_mul(scale, s.scale[half]), load(total + 4 * half));
         wasm_v128_store(total + 4 * half, Isa::madd(x_sum, s.minimum[half], product));
       }
